@@ -1,0 +1,74 @@
+"""The contract: every event of the stream, its topic, its ids and its codec. Imports nothing of ours."""
+
+from schemas.base import SCHEMA_VERSION, Event, PolicyVersion, Purpose, SourcePosition
+from schemas.control import CancelRequest, Pause, Resume
+from schemas.errors import EventTooLarge, MalformedEvent, SchemaError, UnknownVersion
+from schemas.executions import Context, Execution
+from schemas.generations import Cancel, Drained, Generation
+from schemas.graders import (
+    CheckGrader,
+    ExactGrader,
+    FunctionGrader,
+    FunctionTest,
+    Grader,
+    Limits,
+    StdioGrader,
+    StdioTest,
+)
+from schemas.progress import LogIdentity, Progress, SourceProgress
+from schemas.prompts import Message, Prompt, Sampling, SourceEnd, Task
+from schemas.rewards import Reward
+from schemas.rollouts import FinishReason, Rollout, TokenSpan
+from schemas.trajectories import DropReason, GroupDropped, Member, Trajectory
+from schemas.verdicts import TestVerdict, Verdict, VerdictKind
+from schemas.weights import Snapshot, WeightFile, WeightUpdate
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Cancel",
+    "CancelRequest",
+    "CheckGrader",
+    "Context",
+    "Drained",
+    "DropReason",
+    "Event",
+    "EventTooLarge",
+    "ExactGrader",
+    "Execution",
+    "FinishReason",
+    "FunctionGrader",
+    "FunctionTest",
+    "Generation",
+    "Grader",
+    "GroupDropped",
+    "Limits",
+    "LogIdentity",
+    "MalformedEvent",
+    "Member",
+    "Message",
+    "Pause",
+    "PolicyVersion",
+    "Progress",
+    "Prompt",
+    "Purpose",
+    "Resume",
+    "Reward",
+    "Rollout",
+    "Sampling",
+    "SchemaError",
+    "Snapshot",
+    "SourceEnd",
+    "SourcePosition",
+    "SourceProgress",
+    "StdioGrader",
+    "StdioTest",
+    "Task",
+    "TestVerdict",
+    "TokenSpan",
+    "Trajectory",
+    "UnknownVersion",
+    "Verdict",
+    "VerdictKind",
+    "WeightFile",
+    "WeightUpdate",
+]

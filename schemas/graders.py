@@ -1,0 +1,102 @@
+"""How an answer is judged: one tagged struct a grader, with its tests inside.
+
+A test marked `hidden` is judged like any other and never shown in feedback. A `required` test that
+fails makes the reward 0.0. Arguments and expected values are kept as raw JSON text, so that whole
+numbers of any size reach the sandbox unchanged.
+"""
+
+import json
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from schemas.base import UserStruct
+
+Positive = Annotated[float, Meta(gt=0)]
+PositiveInt = Annotated[int, Meta(ge=1)]
+Json = msgspec.Raw
+"""Any JSON value, as its text."""
+
+
+class Limits(UserStruct, kw_only=True):
+    """What one test may use; None is the language's default. The sandbox caps them at the host's."""
+
+    cpu_seconds: Positive | None = None
+    wall_seconds: Positive | None = None
+    memory_bytes: PositiveInt | None = None
+    processes: PositiveInt | None = None
+    """Tasks: processes and threads together."""
+    output_bytes: PositiveInt | None = None
+    """Each of standard output and standard error."""
+    disk_bytes: PositiveInt | None = None
+
+
+class FunctionTest(UserStruct, kw_only=True):
+    """One call: `entry_point(*args)` must return `expected` (compared outside the jail, by structure)."""
+
+    args: Json
+    """A JSON list."""
+    expected: Json
+    name: str = ""
+    hidden: bool = False
+    weight: Positive = 1.0
+    required: bool = False
+
+    @classmethod
+    def of(cls, args: list[Any], expected: Any, **rest: Any) -> "FunctionTest":
+        """Build a test from Python values (JSON-able ones)."""
+        return cls(args=_raw(args), expected=_raw(expected), **rest)
+
+
+class StdioTest(UserStruct, kw_only=True):
+    """One run of the main program: `stdin` in, `stdout` expected (compared outside the jail)."""
+
+    stdin: str = ""
+    stdout: str
+    name: str = ""
+    hidden: bool = False
+    weight: Positive = 1.0
+    required: bool = False
+
+
+class FunctionGrader(UserStruct, kw_only=True, tag_field="kind", tag="function"):
+    """Call `entry_point` with each test's arguments."""
+
+    entry_point: str
+    tests: Annotated[tuple[FunctionTest, ...], Meta(min_length=1)]
+    language: str = "python"
+    limits: Limits = Limits()
+
+
+class StdioGrader(UserStruct, kw_only=True, tag_field="kind", tag="stdio"):
+    """Run the answer as a program once a test."""
+
+    tests: Annotated[tuple[StdioTest, ...], Meta(min_length=1)]
+    language: str = "python"
+    limits: Limits = Limits()
+
+
+class CheckGrader(UserStruct, kw_only=True, tag_field="kind", tag="check"):
+    """Run `program` after the answer and call its `check(entry_point)`: one test (HumanEval's form)."""
+
+    entry_point: str
+    program: str
+    check_function: str = "check"
+    language: str = "python"
+    limits: Limits = Limits()
+
+
+class ExactGrader(UserStruct, kw_only=True, tag_field="kind", tag="exact"):
+    """Compare text: the trimmed last line, or the first group of `pattern`, with `answer`: 1.0 or 0.0."""
+
+    answer: str
+    pattern: str | None = None
+
+
+
+Grader = FunctionGrader | StdioGrader | CheckGrader | ExactGrader
+
+
+def _raw(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(value, allow_nan=False).encode())
