@@ -39,7 +39,9 @@ def decode(data: bytes, topic: TopicSpec) -> Event:
     names = {event_name(event): event for event in topic.events}
     default = event_name(topic.events[0])
     if len(data) > topic.max_event_bytes:
-        raise EventTooLarge(f"{default}: {len(data):,} bytes, but `{topic.name}` takes at most {topic.max_event_bytes:,}")
+        raise EventTooLarge(
+            f"{default}: {len(data):,} bytes, but `{topic.name}` takes at most {topic.max_event_bytes:,}"
+        )
     try:
         peek = msgspec.json.decode(data, type=_Peek)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -19,7 +19,7 @@ Json = msgspec.Raw
 """Any JSON value, as its text."""
 
 
-class Limits(UserStruct, kw_only=True):
+class Limits(UserStruct, frozen=True, kw_only=True):
     """What one test may use; None is the language's default. The sandbox caps them at the host's."""
 
     cpu_seconds: Positive | None = None
@@ -32,7 +32,7 @@ class Limits(UserStruct, kw_only=True):
     disk_bytes: PositiveInt | None = None
 
 
-class FunctionTest(UserStruct, kw_only=True):
+class FunctionTest(UserStruct, frozen=True, kw_only=True):
     """One call: `entry_point(*args)` must return `expected` (compared outside the jail, by structure)."""
 
     args: Json
@@ -49,7 +49,7 @@ class FunctionTest(UserStruct, kw_only=True):
         return cls(args=_raw(args), expected=_raw(expected), **rest)
 
 
-class StdioTest(UserStruct, kw_only=True):
+class StdioTest(UserStruct, frozen=True, kw_only=True):
     """One run of the main program: `stdin` in, `stdout` expected (compared outside the jail)."""
 
     stdin: str = ""
@@ -60,7 +60,7 @@ class StdioTest(UserStruct, kw_only=True):
     required: bool = False
 
 
-class FunctionGrader(UserStruct, kw_only=True, tag_field="kind", tag="function"):
+class FunctionGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="function"):
     """Call `entry_point` with each test's arguments."""
 
     entry_point: str
@@ -69,7 +69,7 @@ class FunctionGrader(UserStruct, kw_only=True, tag_field="kind", tag="function")
     limits: Limits = Limits()
 
 
-class StdioGrader(UserStruct, kw_only=True, tag_field="kind", tag="stdio"):
+class StdioGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="stdio"):
     """Run the answer as a program once a test."""
 
     tests: Annotated[tuple[StdioTest, ...], Meta(min_length=1)]
@@ -77,7 +77,7 @@ class StdioGrader(UserStruct, kw_only=True, tag_field="kind", tag="stdio"):
     limits: Limits = Limits()
 
 
-class CheckGrader(UserStruct, kw_only=True, tag_field="kind", tag="check"):
+class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="check"):
     """Run `program` after the answer and call its `check(entry_point)`: one test (HumanEval's form)."""
 
     entry_point: str
@@ -87,12 +87,11 @@ class CheckGrader(UserStruct, kw_only=True, tag_field="kind", tag="check"):
     limits: Limits = Limits()
 
 
-class ExactGrader(UserStruct, kw_only=True, tag_field="kind", tag="exact"):
+class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="exact"):
     """Compare text: the trimmed last line, or the first group of `pattern`, with `answer`: 1.0 or 0.0."""
 
     answer: str
     pattern: str | None = None
-
 
 
 Grader = FunctionGrader | StdioGrader | CheckGrader | ExactGrader

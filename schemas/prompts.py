@@ -11,14 +11,14 @@ from schemas.graders import Grader, PositiveInt
 Domain = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 
 
-class Message(UserStruct, kw_only=True):
+class Message(UserStruct, frozen=True, kw_only=True):
     """One chat message."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-class Sampling(UserStruct, kw_only=True):
+class Sampling(UserStruct, frozen=True, kw_only=True):
     """How answers are drawn. Only temperature: top-p and top-k break the importance ratio."""
 
     temperature: Annotated[float, Meta(ge=0, le=4)] = 1.0

@@ -48,18 +48,14 @@ CONTROL = TopicSpec("control", (CancelRequest, Pause, Resume), 7 * DAY_SECONDS, 
 GENERATIONS = TopicSpec(
     "generations", (Generation, Cancel, Drained), 7 * DAY_SECONDS, grouped=True, max_event_bytes=5 * MIB
 )
-ROLLOUTS = TopicSpec(
-    "rollouts", (Rollout,), 7 * DAY_SECONDS, grouped=True, max_event_bytes=16 * MIB, user_written=True
-)
+ROLLOUTS = TopicSpec("rollouts", (Rollout,), 7 * DAY_SECONDS, grouped=True, max_event_bytes=16 * MIB, user_written=True)
 EXECUTIONS = TopicSpec("executions", (Execution,), DAY_SECONDS, grouped=True, max_event_bytes=16 * MIB)
 VERDICTS = TopicSpec("verdicts", (Verdict,), 7 * DAY_SECONDS, grouped=True, user_written=True)
 REWARDS = TopicSpec("rewards", (Reward,), 30 * DAY_SECONDS, grouped=True)
 TRAJECTORIES = TopicSpec(
     "trajectories", (Trajectory, GroupDropped, Drained), 7 * DAY_SECONDS, grouped=True, max_event_bytes=16 * MIB
 )
-EVALUATIONS = TopicSpec(
-    "evaluations", (Trajectory, GroupDropped), 30 * DAY_SECONDS, max_event_bytes=16 * MIB
-)
+EVALUATIONS = TopicSpec("evaluations", (Trajectory, GroupDropped), 30 * DAY_SECONDS, max_event_bytes=16 * MIB)
 WEIGHTS = TopicSpec("weights", (WeightUpdate,), None, cleanup="compact")
 PROGRESS = TopicSpec("progress", (Progress, LogIdentity), None, cleanup="compact")
 DEAD_LETTERS = TopicSpec("dead-letters", (), 90 * DAY_SECONDS, max_event_bytes=16 * MIB)
