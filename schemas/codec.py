@@ -12,6 +12,9 @@ from schemas.errors import EventTooLarge, MalformedEvent, UnknownVersion
 from schemas.topics import TopicSpec
 
 
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
 class _Peek(msgspec.Struct):
     """The fields read before the event itself: they say how to read the rest."""
 
@@ -44,7 +47,7 @@ def decode(data: bytes, topic: TopicSpec) -> Event:
         )
     try:
         peek = msgspec.json.decode(data, type=_Peek)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise MalformedEvent(f"{default}: {error}") from error
     name = peek.type or default
     if name not in names:
@@ -53,10 +56,8 @@ def decode(data: bytes, topic: TopicSpec) -> Event:
         raise UnknownVersion(name, peek.schema_version, SCHEMA_VERSION)
     try:
         return _decoder(names[name]).decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise MalformedEvent(f"{name}: {_explain(str(error), names[name])}") from error
-    except RecursionError as error:
-        raise MalformedEvent(f"{name}: nested too deeply") from error
 
 
 def event_name(event: type[Event]) -> str:
