@@ -11,7 +11,6 @@ from schemas.base import SCHEMA_VERSION, Event
 from schemas.errors import EventTooLarge, MalformedEvent, UnknownVersion
 from schemas.topics import TopicSpec
 
-
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
