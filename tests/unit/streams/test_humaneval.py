@@ -1,0 +1,23 @@
+"""HumanEval as a domain: the whole set, in the form that its own checker would run."""
+
+from schemas.codec import decode, encode
+from schemas.topics import prompts_topic
+from streams.sources.humaneval import DOMAIN, problems
+
+
+def test_all_problems_are_there_and_fit_the_contract() -> None:
+    found = list(problems())
+    assert len(found) == 164
+    assert [problem.task_id for problem in found] == [f"HumanEval/{number}" for number in range(164)]
+    topic = prompts_topic(DOMAIN)
+    for problem in found:
+        prompt = problem.as_prompt(group_size=4)
+        assert decode(encode(prompt, topic), topic) == prompt
+
+
+def test_the_canonical_answer_passes_its_own_check() -> None:
+    problem = next(problems())
+    namespace: dict[str, object] = {}
+    exec(problem.prompt + problem.canonical_solution + problem.test, namespace)
+    namespace["check"](namespace[problem.entry_point])  # type: ignore[operator]
+    assert problem.answer(problem.canonical_solution).count("```") == 2
