@@ -1,0 +1,175 @@
+"""The settings of a run, as pydantic models. Reading and merging them is `config_load`'s business.
+
+A setting without which a run means nothing has no default; every other default is here, once.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$")]
+DomainName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+GIB = 1 << 30
+
+
+class Section(BaseModel):
+    """A table of the TOML: frozen, and no key beyond those named."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class FunctionsData(Section):
+    """Small function-writing problems made on the spot, from a seed."""
+
+    kind: Literal["functions"]
+    name: Name = "functions"
+    """The task source's name: what checkpoints count its prompts under."""
+    domain: DomainName = "functions"
+    count: Count
+    """Prompts to publish; the run may end before all are used."""
+    seed: int | None = None
+    """Absent: the run's seed."""
+
+
+class FileData(Section):
+    """Prompts from JSONL or Parquet, local or any fsspec URL."""
+
+    kind: Literal["file"]
+    name: Name
+    path: str
+    epochs: Count = 1
+    shuffle_seed: int | None = None
+
+
+Data = Annotated[FunctionsData | FileData, Field(discriminator="kind")]
+
+
+class Training(Section):
+    """What the learner does with a batch, and when the run is over."""
+
+    batch_groups: Count
+    """B: groups an update."""
+    max_staleness: Annotated[int, Field(ge=0)]
+    """η: updates that a group's oldest token may lag behind."""
+    max_updates: Count
+    learning_rate: Positive
+    warmup_updates: Annotated[int, Field(ge=0)] = 0
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    clip_low: Positive = 0.2
+    clip_high: Positive = 0.28
+    """The ratio against the behaviour policy stays in [1 − clip_low, 1 + clip_high]."""
+    max_grad_norm: Positive = 1.0
+    micro_batch_tokens: Count = 4096
+    """Padded tokens of one forward and backward pass."""
+    zero_stage: Annotated[int, Field(ge=0, le=3)] = 0
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    device: Literal["cpu", "cuda"] = "cpu"
+    threads: Annotated[int, Field(ge=0)] = 0
+    """CPU threads of the learner; 0: as many as cores."""
+    checkpoint_every_updates: Count = 5
+    keep_checkpoints: Count = 2
+    snapshot_every_updates: Count = 1
+    keep_snapshots: Count = 4
+
+
+class SamplingConfig(Section):
+    """How answers are drawn."""
+
+    group_size: Count
+    """Answers to one prompt."""
+    min_samples: Count = 2
+    """A group with fewer gradable answers is dropped."""
+    max_new_tokens: Count
+    temperature: Annotated[float, Field(gt=0, le=4)] = 1.0
+    deadline_seconds: Positive = 900.0
+    """From a group's admission to its end."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> "SamplingConfig":
+        if self.min_samples > self.group_size:
+            raise ValueError(f"min_samples ({self.min_samples}) is above group_size ({self.group_size})")
+        return self
+
+
+class EngineConfig(Section):
+    """What samples the answers."""
+
+    kind: Literal["transformers", "recorded"] = "transformers"
+    workers: Count = 1
+    """Rollout worker processes."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    threads: Annotated[int, Field(ge=0)] = 0
+    """CPU threads of one rollout worker; 0: as many as cores."""
+    max_batch: Count = 32
+    """Answers sampled side by side."""
+    recorded_answers: Path | None = None
+    """`recorded`: a file of answers (for tests)."""
+
+    @model_validator(mode="after")
+    def _has_answers(self) -> "EngineConfig":
+        if self.kind == "recorded" and self.recorded_answers is None:
+            raise ValueError("engine `recorded` needs `recorded_answers`, the file of answers")
+        if self.kind != "recorded" and self.recorded_answers is not None:
+            raise ValueError("`recorded_answers` has no effect with another engine than `recorded`")
+        return self
+
+
+class GradingConfig(Section):
+    """Where answers are judged."""
+
+    sandbox_workers: Count = 1
+    """Sandbox worker processes."""
+    allow_missing_limits: bool = False
+    """Judge although this host cannot enforce every limit."""
+
+
+class EvaluationConfig(Section):
+    """Held-out evaluation around a run (`demo`, `eval`)."""
+
+    prompts: Count = 64
+    samples: Count = 4
+    """Answers to each held-out prompt at temperature 1; a greedy one is shown beside."""
+    seed: int = 10_007
+    max_open_groups: Count = 16
+    """Evaluation groups admitted at once: the bound of their own (invariant 6)."""
+
+
+class BrokerConfig(Section):
+    """Topics, and the broker that `up` starts when it is given none."""
+
+    prefix: str = "headwater."
+    partitions: Count = 4
+    replication: Count = 1
+    transactions: bool = False
+    """True on Apache Kafka: a transactional scheduler."""
+    memory_limit_bytes: Count = 4 * GIB
+    """The bundled broker's log lives in memory and only grows: the run stops cleanly before this."""
+
+
+class RunConfig(Section):
+    """Everything a run needs. See `headwater init` for the commented TOML."""
+
+    name: Name
+    model: str
+    """`smollm2-135m-instruct`, a Hugging Face model directory, or a hub id."""
+    seed: int = 0
+    data: Annotated[tuple[Data, ...], Field(min_length=1)]
+    training: Training
+    sampling: SamplingConfig
+    engine: EngineConfig = EngineConfig()
+    grading: GradingConfig = GradingConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    broker: BrokerConfig = BrokerConfig()
+
+    @model_validator(mode="after")
+    def _distinct_sources(self) -> "RunConfig":
+        names = [source.name for source in self.data]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"two data sources are named {repeated[0]!r}; names must differ")
+        return self

@@ -1,0 +1,80 @@
+"""The commented TOML that `headwater init` writes."""
+
+TEMPLATE = """\
+# A Headwater run: `headwater up {file}`. Check it with `headwater up {file} --check`.
+# Any key may be overridden: --set training.max_updates=10, or HEADWATER_TRAINING__MAX_UPDATES=10.
+
+name = "{name}"                    # the run directory is runs/<name>
+model = "smollm2-135m-instruct"    # or a Hugging Face model directory, or a hub id
+seed = 0
+
+# Where prompts come from; several may be given. Anyone may publish more while the run goes on.
+[[data]]
+kind = "functions"                 # small function-writing problems, made from a seed
+name = "functions"                 # what checkpoints count its prompts under
+domain = "functions"               # its prompt stream: topic prompts.functions
+count = 4096                       # prompts to publish
+
+# [[data]]
+# kind = "file"
+# name = "mine"
+# path = "prompts.jsonl"           # JSONL or Parquet, local or a URL that fsspec knows (s3://…)
+# epochs = 1
+# shuffle_seed = 0
+
+[training]
+batch_groups = 8                   # B: groups an update
+max_staleness = 1                  # η: updates that a group's oldest token may lag behind
+max_updates = 20                   # the run ends here
+learning_rate = 1e-5
+# warmup_updates = 0
+# betas = [0.9, 0.95]
+# weight_decay = 0.0
+# clip_low = 0.2                   # the ratio against the behaviour policy stays in
+# clip_high = 0.28                 # [1 - clip_low, 1 + clip_high]
+# max_grad_norm = 1.0
+# micro_batch_tokens = 4096        # padded tokens of one forward and backward pass
+# zero_stage = 0                   # DeepSpeed ZeRO
+# dtype = "float32"                # or "bfloat16"
+# device = "cpu"                   # or "cuda"
+# threads = 0                      # CPU threads; 0: as many as cores
+# checkpoint_every_updates = 5
+# keep_checkpoints = 2
+# snapshot_every_updates = 1       # weights published as a Hugging Face directory
+# keep_snapshots = 4
+
+[sampling]
+group_size = 8                     # answers to one prompt
+max_new_tokens = 96
+# min_samples = 2                  # a group with fewer gradable answers is dropped
+# temperature = 1.0
+# deadline_seconds = 900.0         # from a group's admission to its end
+
+# [engine]
+# kind = "transformers"            # or "recorded": answers from a file, for tests
+# workers = 1                      # rollout worker processes
+# device = "cpu"
+# dtype = "float32"
+# threads = 0
+# max_batch = 32                   # answers sampled side by side
+
+# [grading]
+# sandbox_workers = 1
+# allow_missing_limits = false     # judge although this host cannot enforce every limit
+
+# [evaluation]
+# prompts = 64
+# samples = 4                      # answers to each at temperature 1; a greedy one is shown beside
+
+# [broker]
+# prefix = "headwater."            # one prefix serves one learner
+# partitions = 4
+# replication = 1
+# transactions = false             # true on Apache Kafka
+# memory_limit_bytes = 4294967296  # the bundled broker's log lives in memory
+"""
+
+
+def template(file: str, name: str) -> str:
+    """The text for a file of that name and a run of that name."""
+    return TEMPLATE.format(file=file, name=name)

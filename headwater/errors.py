@@ -1,0 +1,33 @@
+"""What can go wrong at the front door. The message is for the person who typed the command.
+
+HeadwaterError
+├── ConfigError           a run TOML, environment variable or override that cannot be used
+├── InputError            a file of prompts or answers that cannot be read
+├── RunDirectoryError     a run directory that is taken, missing or of another kind
+├── RoleFailed            a role died more often than the supervisor restarts it
+└── NotAnswered           the stream did not answer in time
+"""
+
+
+class HeadwaterError(Exception):
+    """Shown as one line, with exit status 1 and without a traceback: it names the trouble and the fix."""
+
+
+class ConfigError(HeadwaterError):
+    """A setting that is unknown, missing or of the wrong kind; the message names the key."""
+
+
+class InputError(HeadwaterError):
+    """A file that cannot be read as what was asked for; the message names file and line."""
+
+
+class RunDirectoryError(HeadwaterError):
+    """A run directory that cannot be used: locked, absent, or it exists already."""
+
+
+class RoleFailed(HeadwaterError):
+    """A role kept dying; the message names its log and its last lines."""
+
+
+class NotAnswered(HeadwaterError):
+    """No answer came within the time allowed."""

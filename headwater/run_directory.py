@@ -1,0 +1,108 @@
+"""One run's files: who writes what, and the lock that keeps a second `up` out.
+
+runs/<name>/
+    config.toml           the settings as merged           supervisor
+    logs/<role>.log       output of each role              the role
+    logs/<role>.port      its /metrics port                the role
+    metrics.jsonl         one line an update               learner
+    ledger.jsonl          one line an ended group          learner
+    evaluations.jsonl     one line an evaluation group     recorder
+    checkpoints/ weights/                                  learner
+    state/<role>/         journals of what is in hand      the role
+    report/                                                `report`
+"""
+
+import fcntl
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.errors import RunDirectoryError
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """The paths in a run directory."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def ledger(self) -> Path:
+        return self.path / "ledger.jsonl"
+
+    @property
+    def evaluations(self) -> Path:
+        return self.path / "evaluations.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def weights(self) -> Path:
+        return self.path / "weights"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report"
+
+    @property
+    def bootstrap(self) -> Path:
+        """The address of the broker that serves the run now (for `status`, `rewards`, …)."""
+        return self.path / "bootstrap"
+
+    def log(self, role: str) -> Path:
+        return self.logs / f"{role}.log"
+
+    def port(self, role: str) -> Path:
+        return self.logs / f"{role}.port"
+
+    def state(self, role: str) -> Path:
+        return self.path / "state" / role
+
+    def create(self) -> None:
+        """Make the directories. Harmless when they are there."""
+        for directory in (self.logs, self.checkpoints, self.weights, self.report):
+            directory.mkdir(parents=True, exist_ok=True)
+
+    def must_exist(self) -> None:
+        """Raises RunDirectoryError when this is no run."""
+        if not self.config.is_file():
+            raise RunDirectoryError(f"{self.path} is no run directory: it has no config.toml")
+
+    @contextmanager
+    def lock(self) -> Generator[None]:
+        """Hold the run. The kernel lets go when this process ends, whatever ends it. Raises RunDirectoryError."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+                raise RunDirectoryError(
+                    f"{self.path} is in use by process {holder or '?'}: stop it first, or give this run another name"
+                ) from error
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(descriptor)

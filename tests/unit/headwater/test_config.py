@@ -1,0 +1,93 @@
+"""Settings: what is required, what is refused, and what the message says."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from headwater.config import FunctionsData, RunConfig
+from headwater.config_load import build_config, load_config, write_config
+from headwater.config_template import template
+from headwater.errors import ConfigError
+
+SETTINGS = tomllib.loads(template("run.toml", "mine"))
+
+
+def test_the_template_is_a_valid_run() -> None:
+    config = build_config(SETTINGS)
+    assert config.name == "mine"
+    assert isinstance(config.data[0], FunctionsData)
+    assert config.training.batch_groups == 8
+
+
+def test_every_setting_stands_in_the_template() -> None:
+    text = template("run.toml", "mine")
+    for section in RunConfig.model_fields:
+        assert section in text
+    for name in ("training", "sampling", "engine", "grading", "broker"):
+        for key in RunConfig.model_fields[name].annotation.model_fields:  # pyright: ignore
+            if key != "recorded_answers":
+                assert f"{key} = " in text, f"{name}.{key} is not in the template"
+
+
+def test_written_and_read_again_is_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    config = build_config(SETTINGS, overrides=['model="a \\"b\\" ü"', "training.betas=[0.8, 0.9]"])
+    write_config(config, path)
+    assert load_config(path, {}) == config
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("training.learing_rate=1e-5", "unknown setting `training.learing_rate`; did you mean `learning_rate`?"),
+        ("trainning.max_updates=1", "unknown setting `trainning`; did you mean `training`?"),
+        ("training.max_updates=soon", "`training.max_updates`: Input should be a valid integer"),
+        ("sampling.min_samples=9", "min_samples (9) is above group_size (8)"),
+        ('data=[{kind="functions", count=1, sed=2}]', "did you mean `seed`?"),
+        ('data=[{kind="functions", count=1}, {kind="functions", count=1}]', "two data sources are named 'functions'"),
+        ("engine.kind=recorded", "needs `recorded_answers`"),
+        ("name=", "`name`"),
+        ("name.first=1", "`name` is no table"),
+        ("nonsense", "write it as key=value"),
+    ],
+)
+def test_a_wrong_override_says_what_is_wrong(override: str, message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        build_config(SETTINGS, overrides=[override])
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["batch_groups", "max_staleness", "max_updates", "learning_rate"])
+def test_required_settings_have_no_default(key: str) -> None:
+    training = {name: value for name, value in SETTINGS["training"].items() if name != key}
+    with pytest.raises(ConfigError, match=f"`training.{key}` is required"):
+        build_config({**SETTINGS, "training": training})
+
+
+def test_the_environment_comes_before_overrides_and_after_the_file() -> None:
+    environment = {
+        "HEADWATER_TRAINING__MAX_UPDATES": "7",
+        "HEADWATER_SEED": "3",
+        "HEADWATER_BOOTSTRAP": "somewhere:9092",
+        "OTHER": "x",
+    }
+    config = build_config(SETTINGS, environment, ["seed=4"])
+    assert (config.training.max_updates, config.seed) == (7, 4)
+
+
+def test_a_misspelt_variable_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="did you mean `max_updates`"):
+        build_config(SETTINGS, {"HEADWATER_TRAINING__MAX_UPDATE": "7"})
+
+
+def test_a_file_that_is_not_there_names_init(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="headwater init"):
+        load_config(tmp_path / "absent.toml", {})
+
+
+def test_a_file_that_is_no_toml_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("name = \n")
+    with pytest.raises(ConfigError, match="line 1"):
+        load_config(path, {})
