@@ -1,18 +1,35 @@
 """Every Kafka client is made here: security, limits and guarantees in one place."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from aiokafka.errors import KafkaConnectionError, KafkaError
+from aiokafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    KafkaUnavailableError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+)
 from aiokafka.partitioner import murmur2
 
 from schemas.topics import MIB
 from wire.errors import BrokerUnreachable
 from wire.settings import KafkaSettings
 
-__all__ = ["BrokerUnreachable", "connect", "make_admin", "make_consumer", "make_producer", "partition_of"]
+__all__ = [
+    "BrokerUnreachable",
+    "broker_errors",
+    "connect",
+    "make_admin",
+    "make_consumer",
+    "make_producer",
+    "partition_of",
+]
 
 LARGEST_EVENT_BYTES = 16 * MIB
 OVERHEAD_BYTES = 64 * 1024
@@ -85,17 +102,29 @@ def make_admin(settings: KafkaSettings) -> AIOKafkaAdminClient:
 async def connect(client: Client, settings: KafkaSettings) -> None:
     """Start a client. Raises BrokerUnreachable in one clear line; the client is closed then."""
     try:
-        await client.start()
-    except KafkaConnectionError as error:
-        await _close(client)
-        raise unreachable(settings, error) from error
+        with broker_errors(settings):
+            await client.start()
     except BaseException:
         await _close(client)
         raise
 
 
-def unreachable(settings: KafkaSettings, error: KafkaError) -> BrokerUnreachable:
-    """The one line for a broker that does not answer."""
+@contextmanager
+def broker_errors(settings: KafkaSettings) -> Generator[None]:
+    """Inside, a broker that does not answer is BrokerUnreachable in one clear line."""
+    try:
+        yield
+    except (
+        KafkaConnectionError,
+        KafkaTimeoutError,
+        KafkaUnavailableError,
+        NodeNotReadyError,
+        RequestTimedOutError,
+    ) as error:
+        raise _unreachable(settings, error) from error
+
+
+def _unreachable(settings: KafkaSettings, error: KafkaError) -> BrokerUnreachable:
     credentials = " and username and password" if settings.uses_sasl else ""
     return BrokerUnreachable(
         f"no Kafka broker answers at {settings.bootstrap} ({settings.protocol}): start one, or correct "

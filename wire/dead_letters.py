@@ -8,6 +8,8 @@ from enum import StrEnum
 from schemas.topics import EXECUTIONS_PREFIX, PROMPTS_PREFIX
 from wire.records import Record
 
+MAX_REASON_CHARACTERS = 4096
+
 _FIRST_READERS = {
     "control": "scheduler",
     "generations": "rollout",
@@ -58,7 +60,7 @@ def dead_letter_headers(
 ) -> dict[str, bytes]:
     """What a person needs to act: why, from where, how often tried, and since when (Unix seconds)."""
     headers = {
-        "reason": reason,
+        "reason": reason[:MAX_REASON_CHARACTERS],
         "kind": kind.value,
         "origin-topic": record.topic,
         "origin-partition": str(record.partition),

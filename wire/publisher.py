@@ -2,17 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaConnectionError, ProducerFenced
+from aiokafka.errors import ProducerFenced
 
 from schemas.codec import encode
 from schemas.topics import DEAD_LETTERS, topic_spec
-from wire.clients import LARGEST_EVENT_BYTES, connect, make_producer, unreachable
+from wire.clients import LARGEST_EVENT_BYTES, broker_errors, connect, make_producer
 from wire.dead_letters import DeadLetterKind, dead_letter_headers, dead_letter_key
 from wire.errors import Fenced
 from wire.records import WRITER_HEADER, Outgoing, Record, header_list
@@ -110,25 +110,24 @@ class Publisher:
         if self._running is None:
             raise RuntimeError("the publisher is not started: use `async with`")
         try:
-            async with self._in_transaction(self._running):
-                futures = [
-                    await self._running.send(
-                        letter.topic,
-                        key=letter.key,
-                        value=letter.value,
-                        headers=header_list(letter.headers),
-                        partition=letter.partition,
-                    )
-                    for letter in letters
-                ]
-                answers = await asyncio.gather(*futures)
+            with broker_errors(self._settings):
+                async with self._in_transaction(self._running):
+                    answers = await asyncio.gather(*[await self._start(self._running, letter) for letter in letters])
         except ProducerFenced as error:
             raise Fenced(
                 f"another {self.writer} has taken over ({self._transactional_id}): only one may run; this one stops"
             ) from error
-        except KafkaConnectionError as error:
-            raise unreachable(self._settings, error) from error
         return [Position(answer.partition, answer.offset) for answer in answers]
+
+    async def _start(self, producer: AIOKafkaProducer, letter: _Encoded) -> Awaitable[Any]:
+        """Queue it; the awaitable inside is the broker's answer."""
+        return await producer.send(
+            letter.topic,
+            key=letter.key,
+            value=letter.value,
+            headers=header_list(letter.headers),
+            partition=letter.partition,
+        )
 
     @asynccontextmanager
     async def _in_transaction(self, producer: AIOKafkaProducer) -> AsyncGenerator[None]:
