@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import OffsetOutOfRangeError
 
-from schemas.topics import MIB, topic_spec
-from wire.clients import REQUEST_TIMEOUT_SECONDS, broker_errors, connect, make_admin, make_consumer
+from schemas.topics import topic_spec
+from wire.clients import REQUEST_TIMEOUT_SECONDS, broker_errors, connect, make_admin
 from wire.errors import BrokerUnreachable, StoredOffsetOutOfRange
+from wire.offsets import end_offsets, probe
 from wire.records import Record, record_of
 from wire.settings import KafkaSettings
 from wire.tail import Tail
@@ -26,19 +29,16 @@ class LogReader:
     def __init__(self, settings: KafkaSettings) -> None:
         self._settings = settings
         self._running: AIOKafkaConsumer | None = None
+        self._resources = AsyncExitStack()
         self._turn = asyncio.Lock()
-        """One position at a time."""
+        """One assignment at a time."""
 
     async def start(self) -> None:
-        # a small fetch: what is wanted is a handful of records, and the rest of a fetch is thrown away
-        consumer = make_consumer(self._settings, "headwater-reader", partition_fetch_bytes=MIB)
-        await connect(consumer, self._settings)
-        self._running = consumer
+        self._running = await self._resources.enter_async_context(probe(self._settings))
 
     async def stop(self) -> None:
-        consumer, self._running = self._running, None
-        if consumer is not None:
-            await consumer.stop()
+        self._running = None
+        await self._resources.aclose()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -58,8 +58,8 @@ class LogReader:
     async def end_offset(self, topic: str, partition: int) -> int:
         """The offset that the next record will have (with transactions: the next that may be read)."""
         place = self._place(topic, partition)
-        with broker_errors(self._settings):
-            return (await self._consumer.end_offsets([place]))[place]
+        async with self._turn:
+            return (await end_offsets(self._consumer, self._settings, [place]))[place]
 
     async def partitions(self, topic: str) -> int:
         """How many partitions an existing topic has."""
@@ -76,12 +76,6 @@ class LogReader:
 
         Raises StoredOffsetOutOfRange when one is not on the log (any more).
         """
-        if not offsets:
-            return []
-        begin, end = await self.begin_offset(topic, partition), await self.end_offset(topic, partition)
-        for offset in offsets:
-            if not begin <= offset < end:
-                raise self._missing(topic, partition, offset, begin, end)
         found: dict[int, Record] = {}
         place = self._place(topic, partition)
         async with self._turn:
@@ -91,11 +85,10 @@ class LogReader:
                 for offset in sorted(set(offsets)):
                     if position is None or offset - position > READ_AHEAD_OFFSETS:
                         self._consumer.seek(place, offset)
-                    record = await self._first_at_or_after(place, offset)
-                    if record is None or record.offset != offset:
-                        raise self._missing(topic, partition, offset, begin, end)
-                    found[offset] = record
+                    found[offset] = await self._record_at(place, offset)
                     position = offset + 1
+            except OffsetOutOfRangeError as error:
+                raise self._missing(place, error.args[0]) from error
             finally:
                 self._consumer.unsubscribe()  # else it would go on fetching ahead
         return [found[offset] for offset in offsets]
@@ -124,28 +117,28 @@ class LogReader:
             records += [record async for record in self.scan(topic, partition, start)]
         return records
 
-    async def _first_at_or_after(self, place: TopicPartition, offset: int) -> Record | None:
-        """None when the reader has passed `offset` without meeting a record (only markers are there)."""
+    async def _record_at(self, place: TopicPartition, offset: int) -> Record:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + REQUEST_TIMEOUT_SECONDS
-        while True:
+        while loop.time() < deadline:
             with broker_errors(self._settings):
                 found = await self._consumer.getmany(place, timeout_ms=500, max_records=1)
                 position = await self._consumer.position(place)
             for raw in found.get(place, ()):
-                if raw.offset >= offset:
+                if raw.offset == offset:
                     return record_of(self._settings, raw, raw.timestamp)
-            if position > offset:
-                return None
-            if loop.time() > deadline:
-                raise BrokerUnreachable(
-                    f"{self._settings.bootstrap} gave no record of {place.topic} [{place.partition}] at {offset} "
-                    f"within {REQUEST_TIMEOUT_SECONDS} s"
-                )
+            # passed without meeting it (compacted away, a marker), or beyond an end that some brokers wait at
+            end = self._consumer.highwater(place)
+            if position > offset or (end is not None and offset >= end):
+                raise self._missing(place, offset)
+        raise BrokerUnreachable(
+            f"{self._settings.bootstrap} gave no record of {place.topic} [{place.partition}] at {offset} "
+            f"within {REQUEST_TIMEOUT_SECONDS} s"
+        )
 
-    def _missing(self, topic: str, partition: int, offset: int, begin: int, end: int) -> StoredOffsetOutOfRange:
+    def _missing(self, place: TopicPartition, offset: object) -> StoredOffsetOutOfRange:
         return StoredOffsetOutOfRange(
-            f"no record at offset {offset} of {topic} [{partition}]: the log holds {begin} to {end - 1}; "
+            f"no record at offset {offset} of {place.topic} [{place.partition}]: "
             "it belongs to another log, or retention has deleted it"
         )
 

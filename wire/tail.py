@@ -9,6 +9,7 @@ from aiokafka.errors import OffsetOutOfRangeError
 
 from wire.clients import broker_errors, connect, make_consumer
 from wire.errors import StoredOffsetOutOfRange
+from wire.offsets import check_offsets
 from wire.records import Record, record_of
 from wire.settings import KafkaSettings
 
@@ -72,22 +73,3 @@ class Tail:
         if self._running is None:
             raise RuntimeError("not started: use `async with`")
         return self._running
-
-
-async def check_offsets(
-    consumer: AIOKafkaConsumer, settings: KafkaSettings, stored: Mapping[TopicPartition, int]
-) -> None:
-    """Raises StoredOffsetOutOfRange for an offset outside [begin, end] of its partition.
-
-    A broker may reset, or wait for ever, instead (the bundled one does): so it is asked first.
-    """
-    with broker_errors(settings):
-        begins = await consumer.beginning_offsets(list(stored))
-        ends = await consumer.end_offsets(list(stored))
-    for partition, offset in stored.items():
-        begin, end = begins[partition], ends[partition]
-        if not begin <= offset <= end:
-            raise StoredOffsetOutOfRange(
-                f"offset {offset} of {partition.topic} [{partition.partition}] is outside what the log holds "
-                f"({begin} to {end}): it belongs to another log, or retention has deleted it"
-            )
