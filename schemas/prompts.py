@@ -24,6 +24,8 @@ class Sampling(UserStruct, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, le=4)] = 1.0
     """0 is greedy."""
     max_new_tokens: PositiveInt = 256
+    stop: tuple[str, ...] = ()
+    """An answer also ends with the token that completes one of these texts; the text stays in."""
 
 
 class Prompt(Event, frozen=True, kw_only=True, tag="prompt", forbid_unknown_fields=True):
