@@ -1,0 +1,1 @@
+"""The hops: stream processors, services, engines and task sources."""
