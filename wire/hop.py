@@ -25,6 +25,8 @@ class Hop(ABC):
     """Events in flight in one worker. 1: in order of delivery, and `tick` never runs beside `handle`."""
     attempts: int = 4
     """Tries at one event before it is given up."""
+    stall_seconds: float = 600.0
+    """With events in flight and none done for so long, the worker ends: longer than any one event may take."""
 
     @abstractmethod
     async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
@@ -32,6 +34,7 @@ class Hop(ABC):
 
         Raise Retryable for an infrastructure fault: it is tried again with back-off, then goes to
         dead letters and to `exhausted`. Any other Exception takes the same path, with its traceback logged.
+        Raise MalformedEvent for an event that asks for what cannot be done: the same, without trying again.
         """
 
     async def start(self) -> None:  # noqa: B027 - an optional hook
@@ -56,6 +59,9 @@ class Hop(ABC):
 
     def revoked(self, partitions: Iterable[tuple[str, int]]) -> None:  # noqa: B027 - an optional hook
         """These are not this worker's any more: drop what is held of them, the next owner reads it again."""
+
+    def published(self, outs: Sequence[Outgoing]) -> None:  # noqa: B027 - an optional hook
+        """These, returned by `handle`, `tick`, `poisoned` or `exhausted`, are durable now."""
 
     def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
         """What to publish for an event over which the worker died twice, in place of handling it (invariant 7)."""
