@@ -1,5 +1,6 @@
 """Every Kafka client is made here: security, limits and guarantees in one place."""
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -104,6 +105,8 @@ async def connect(client: Client, settings: KafkaSettings) -> None:
     try:
         with broker_errors(settings):
             await client.start()
+        # its background tasks must have begun: aiokafka's stop() raises CancelledError for one that has not
+        await asyncio.sleep(0)
     except BaseException:
         await _close(client)
         raise
