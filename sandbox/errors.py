@@ -1,0 +1,29 @@
+"""What can go wrong, as a tree.
+
+SandboxError
+├── SandboxUnavailable   this host cannot judge safely (raised at start, with the fix)
+└── GraderFault          this job could not be graded: no reward, worth another try elsewhere
+    └── JailLost         the jail ended or fell silent under a run (handled inside the sandbox)
+
+A program under judgement causes none of these: what it does is a verdict.
+"""
+
+
+class SandboxError(Exception):
+    """Anything this package raises by itself."""
+
+
+class SandboxUnavailable(SandboxError):
+    """The host lacks something without which programs would run unconfined."""
+
+
+class GraderFault(SandboxError):
+    """The job could not be graded. `str()` of it is the reason, for people."""
+
+
+class JailLost(GraderFault):
+    """The jail's init is gone or does not answer. `out_of_memory`: the kernel killed it for memory."""
+
+    def __init__(self, reason: str, *, out_of_memory: bool = False) -> None:
+        super().__init__(reason)
+        self.out_of_memory = out_of_memory

@@ -1,0 +1,175 @@
+"""The service: a bounded number of jobs at a time, each judged in a jail of its own."""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from sandbox import controlgroups, host, languages
+from sandbox.errors import GraderFault, SandboxUnavailable
+from sandbox.graders import judge_program
+from sandbox.jails import Jail, Site
+from sandbox.judgement import Judgement
+from sandbox.pool import Pool
+from sandbox.session import Session
+from schemas import ExactGrader, FunctionGrader, FunctionTest, Grader, VerdictKind
+
+
+class Judge:
+    """Judges programs. `async with Judge(...) as judge: await judge.judge(program, grader)`.
+
+    concurrency: jobs in jails at a time; others wait, and their wait is no run time.
+    jobs_per_jail: after so many jobs a jail is replaced (1: a new one for every job).
+    ahead: the language whose jails are started before they are asked for; None: of no language.
+    allow_unenforced: names of `host.ENFORCEABLE` that may be missing here. Without it a host that
+    lacks one is refused.
+    """
+
+    def __init__(
+        self,
+        concurrency: int | None = None,
+        *,
+        jobs_per_jail: int = 200,
+        ahead: str | None = "python",
+        allow_unenforced: AbstractSet[str] = frozenset(),
+    ) -> None:
+        unknown = sorted(set(allow_unenforced) - set(host.ENFORCEABLE))
+        if unknown:
+            raise ValueError(f"allow_unenforced: {unknown[0]!r} is none of {', '.join(host.ENFORCEABLE)}")
+        self.concurrency = concurrency or os.cpu_count() or 1
+        self.jobs_per_jail = jobs_per_jail
+        self.ahead = None if ahead is None else languages.find(ahead)
+        self.allow_unenforced = frozenset(allow_unenforced)
+        self._slots = asyncio.Semaphore(self.concurrency)
+        self._pool: Pool | None = None
+        self._staging: Path | None = None
+
+    async def __aenter__(self) -> Self:
+        report = host.probe()
+        if report.problem is not None or report.nsjail is None:
+            raise SandboxUnavailable(report.problem or "no nsjail")
+        refused = [name for name in report.not_enforced if name not in self.allow_unenforced]
+        if refused:
+            what = "; ".join(f"{name} ({host.ENFORCEABLE[name]})" for name in refused)
+            raise SandboxUnavailable(
+                f"this host cannot enforce: {what}. Run as root with control groups, or allow each by name"
+            )
+        hierarchy = controlgroups.probe()
+        controlgroups.sweep(hierarchy)
+        self._staging = Path(tempfile.mkdtemp(prefix="headwater-jails-"))
+        self._staging.chmod(0o755)
+        site = Site(Path(report.nsjail), hierarchy, self._staging, root=os.geteuid() == 0)
+        self._pool = Pool(site, self.concurrency, self.jobs_per_jail, self.ahead)
+        try:
+            await self._pool.open()
+            await self._test_itself()
+        except BaseException:
+            await self._close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    async def _close(self) -> None:
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+        if self._staging is not None:
+            shutil.rmtree(self._staging, ignore_errors=True)
+            self._staging = None
+
+    async def judge(self, program: str | bytes, grader: Grader) -> Judgement:
+        """Judge one program. GraderFault if it could not be graded; cancelling kills what runs."""
+        if isinstance(grader, ExactGrader):
+            raise GraderFault("exact comparisons need no sandbox")
+        source = program.encode("utf-8", "surrogatepass") if isinstance(program, str) else program
+        language = languages.require(grader.language)
+        async with self._slots:
+            pool = self._pool
+            if pool is None:
+                raise GraderFault("the judge is not running")
+            taken: list[Jail] = []
+
+            async def take() -> Jail:
+                jail = await pool.take(language)
+                taken.append(jail)
+                return jail
+
+            session = Session(language, source, take)
+            try:
+                result = await judge_program(session, grader)
+            except GraderFault:
+                await _discard(pool, taken)
+                raise
+            except SandboxUnavailable as error:
+                await _discard(pool, taken)
+                raise GraderFault(str(error)) from error
+            except BaseException:
+                await _discard(pool, taken)
+                raise
+            for jail in taken:
+                pool.give_back(jail)
+            return result
+
+    async def _test_itself(self) -> None:
+        """See that right is right, wrong is wrong, and that the confinement holds here."""
+        probe = FunctionGrader(
+            entry_point="probe",
+            tests=(FunctionTest.of([], _CONTAINED), FunctionTest.of([], {**_CONTAINED, "uid": 0})),
+        )
+        result = await self.judge(_PROBE, probe)
+        kinds = [test.kind for test in result.tests]
+        if kinds != [VerdictKind.ACCEPTED, VerdictKind.WRONG_ANSWER]:
+            detail = result.tests[0].detail if result.tests else result.compile_log
+            raise SandboxUnavailable(f"the sandbox's own test fails on this host: {detail}")
+
+
+async def _discard(pool: Pool, jails: list[Jail]) -> None:
+    for jail in jails:
+        await pool.discard(jail)
+
+
+_CONTAINED = {
+    "uid": 1000,
+    "capabilities": [0, 0, 0, 0, 0],
+    "no_new_privileges": 1,
+    "seccomp": 2,
+    "interfaces_up": 0,
+    "writable": [],
+    "others": [],
+}
+_PROBE = """
+import os, socket
+
+def probe():
+    status = dict(line.split(":", 1) for line in open("/proc/self/status").read().splitlines())
+    writable = []
+    for place in ("/", "/usr", "/usr/lib", "/headwater", "/proc", "/dev", "/build", "/etc"):
+        try:
+            open(place + "/probe", "w")
+            writable.append(place)
+        except OSError:
+            pass
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
+            route.connect(("127.0.0.1", 9))
+        up = 1
+    except OSError:
+        up = 0
+    return {
+        "uid": os.getuid(),
+        "capabilities": [int(status["Cap" + name], 16) for name in ("Inh", "Prm", "Eff", "Bnd", "Amb")],
+        "no_new_privileges": int(status["NoNewPrivs"]),
+        "seccomp": int(status["Seccomp"]),
+        "interfaces_up": up,
+        "writable": writable,
+        "others": [name for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()],
+    }
+"""

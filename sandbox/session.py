@@ -1,0 +1,162 @@
+"""One job in one jail: compile, then run after run, with a fresh jail when one is lost.
+
+A jail that a program takes down with it is replaced and the run tried again; when that happens twice
+while a fresh jail starts without trouble, the program is to blame and the run counts as its crash. So a
+grader fault is left for what the program cannot cause.
+"""
+
+import fcntl
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+
+from sandbox import judgement
+from sandbox.errors import GraderFault, JailLost
+from sandbox.jails import Jail, Process, Report
+from sandbox.languages import BUILD, ENVIRONMENT, Language
+from sandbox.limits import RunLimits
+from sandbox.scoring import shorten
+
+MAX_LOG_CHARACTERS = 4000
+_TRIES = 2
+_KILLED = 9
+TakeJail = Callable[[], Awaitable[Jail]]
+
+
+class CompileError(Exception):
+    """The program does not compile; `str()` is the log. Caught where the judgement is made."""
+
+
+@contextmanager
+def sealed(*contents: bytes) -> Generator[list[int]]:
+    """Put bytes into memory files that a program can read and not change."""
+    files: list[int] = []
+    try:
+        for content in contents:
+            file = os.memfd_create("headwater", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            files.append(file)
+            view = memoryview(content)
+            while view:
+                view = view[os.write(file, view) :]
+            os.lseek(file, 0, os.SEEK_SET)
+            _seal(file)
+        yield files
+    finally:
+        for file in files:
+            os.close(file)
+
+
+def _seal(file: int) -> None:
+    fcntl.fcntl(
+        file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+    )
+
+
+class Session:
+    """The life of one job. `take` gives a jail of the language; `jail` is the one in use."""
+
+    def __init__(self, language: Language, program: bytes, take: TakeJail) -> None:
+        self.language = language
+        self.program = program
+        self.take = take
+        self.jail: Jail | None = None
+        self.cpu_ns = 0
+        self.environment = {**ENVIRONMENT, **language.environment}
+
+    async def open(self) -> None:
+        """Take a jail, wipe it and compile the program in it."""
+        self.jail = await self.take()
+        await self.jail.wipe()
+        if self.language.compile is not None:
+            await self._compile()
+
+    async def _compile(self) -> None:
+        assert self.jail is not None
+        assert self.language.compile is not None
+        limits = self.language.compile_limits
+        process = Process(
+            kind="exec",
+            argv=self.language.compile,
+            env=self.environment,
+            cwd=BUILD,
+            source=f"{BUILD}/{self.language.source}",
+            passed=("program",),
+            cpu_seconds=int(limits.cpu_seconds) + 2,
+        )
+        with sealed(self.program) as (program,):
+            report = await self.jail.run([process], limits, {"program": program}, build_writable=True)
+        self._account(report)
+        if report.failure:
+            raise GraderFault(f"{self.language.name}: {report.failure}")
+        if not judgement.ended_well(report):
+            log = (report.stderr + report.stdout).decode("utf-8", "replace").replace(f"{BUILD}/", "")
+            limit = judgement.limit_reached(report, limits)
+            if limit is not None:
+                log = f"The compiler {judgement.LIMIT_WORDS[limit]}.\n{log}"
+            raise CompileError(shorten(log.strip(), MAX_LOG_CHARACTERS) or judgement.ending(report))
+
+    async def run(
+        self,
+        processes: Sequence[Process],
+        limits: RunLimits,
+        contents: dict[str, bytes],
+        *,
+        result_bytes: int = 4096,
+    ) -> Report:
+        """Run processes; `contents` become their descriptors by name."""
+        for attempt in range(_TRIES):
+            try:
+                if self.jail is None:
+                    await self.open()
+                assert self.jail is not None
+                with sealed(*contents.values()) as files:
+                    descriptors = dict(zip(contents, files, strict=True))
+                    report = await self.jail.run(processes, limits, descriptors, result_bytes=result_bytes)
+            except JailLost as error:
+                if self.jail is not None:
+                    await self.jail.kill()
+                    self.jail = None
+                if not error.out_of_memory and attempt + 1 < _TRIES:
+                    continue
+                await self.open()  # a host that cannot start a jail raises here: that is the fault
+                return lost(out_of_memory=error.out_of_memory)
+            self._account(report)
+            if report.failure and not report.failure.startswith("exec: "):
+                raise GraderFault(f"the jail could not set a run up: {report.failure}")
+            return report
+        raise AssertionError("every path above returns or raises")
+
+    def _account(self, report: Report) -> None:
+        self.cpu_ns += report.cpu_ns
+
+
+def lost(*, out_of_memory: bool) -> Report:
+    """Stand in for the report of a run that took its jail with it."""
+    return Report(
+        status=_KILLED,
+        stop=None,
+        cpu_ns=0,
+        wall_ns=0,
+        peak_bytes=0,
+        memory_kills=int(out_of_memory),
+        process_refusals=0,
+        stdout_truncated=False,
+        stderr_truncated=False,
+        result_truncated=False,
+        failure="",
+        sizes=(0, 0, 0),
+    )
+
+
+def new_nonce() -> str:
+    """Make the mark of one run's claims."""
+    return secrets.token_hex(16)
+
+
+def process_cpu_seconds(limits: RunLimits) -> int:
+    """Per-process backup of the CPU limit, in whole seconds."""
+    return int(limits.cpu_seconds) + 2
+
+
+__all__ = ["CompileError", "Session", "new_nonce", "process_cpu_seconds", "sealed"]
