@@ -12,8 +12,10 @@ from schemas.graders import (
     FunctionTest,
     Grader,
     Limits,
+    NamedTest,
     StdioGrader,
     StdioTest,
+    UnittestGrader,
 )
 from schemas.progress import LogIdentity, Progress, SourceProgress
 from schemas.prompts import Message, Prompt, Sampling, SourceEnd, Task
@@ -46,6 +48,7 @@ __all__ = [
     "MalformedEvent",
     "Member",
     "Message",
+    "NamedTest",
     "Pause",
     "PolicyVersion",
     "Progress",
@@ -66,6 +69,7 @@ __all__ = [
     "TestVerdict",
     "TokenSpan",
     "Trajectory",
+    "UnittestGrader",
     "UnknownVersion",
     "Verdict",
     "VerdictKind",

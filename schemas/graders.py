@@ -87,6 +87,30 @@ class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     limits: Limits = Limits()
 
 
+class NamedTest(UserStruct, kw_only=True):
+    """What is special about one test of a test file, by its id: `file.py::Class::method`."""
+
+    id: str
+    hidden: bool = False
+    weight: Positive = 1.0
+    required: bool = False
+
+
+class UnittestGrader(UserStruct, kw_only=True, tag_field="kind", tag="unittest"):
+    """Run the task's test files on the answer, saved as `solution`; a result for each test method."""
+
+    files: Annotated[dict[str, str], Meta(min_length=1)]
+    """Test files and what they need, by name. Those named `test_*.py` or `*_test.py` hold tests."""
+    solution: str = "solution.py"
+    tests: tuple[NamedTest, ...] = ()
+    """Only for tests that are not visible, of weight 1.0, or required: by default all are plain."""
+    hidden: bool = False
+    """Every test is hidden."""
+    language: str = "python"
+    limits: Limits = Limits()
+    """For the whole run of the files."""
+
+
 class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="exact"):
     """Compare text: the trimmed last line, or the first group of `pattern`, with `answer`: 1.0 or 0.0."""
 
@@ -94,7 +118,7 @@ class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     pattern: str | None = None
 
 
-Grader = FunctionGrader | StdioGrader | CheckGrader | ExactGrader
+Grader = FunctionGrader | StdioGrader | CheckGrader | UnittestGrader | ExactGrader
 
 
 def _raw(value: Any) -> msgspec.Raw:
