@@ -1,7 +1,7 @@
 """A hop: consume, handle, produce, and only then acknowledge. Every hop of the system takes this one path."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from schemas import Event
 from wire.errors import Retryable
@@ -54,8 +54,8 @@ class Hop(ABC):
         """Called about twice a second with Unix seconds; what it returns is published. An exception ends the worker."""
         return ()
 
-    def assigned(self, partitions: Iterable[tuple[str, int]]) -> None:  # noqa: B027 - an optional hook
-        """These (topic, partition) pairs are now this worker's; their events follow from the committed offset."""
+    def assigned(self, starts: Mapping[tuple[str, int], int]) -> None:  # noqa: B027 - an optional hook
+        """These (topic, partition) pairs are now this worker's; their events follow from these offsets on."""
 
     def revoked(self, partitions: Iterable[tuple[str, int]]) -> None:  # noqa: B027 - an optional hook
         """These are not this worker's any more: drop what is held of them, the next owner reads it again."""

@@ -102,6 +102,11 @@ class Metrics:
             "headwater_weights_incarnation", "Learner's life whose weights are held.", registry=registry
         )
         self.weights_version = Gauge("headwater_weights_version", "Policy version held.", registry=registry)
+        self.weights_refused = Counter(
+            "headwater_weights_refused",
+            "Tries to load published weights that failed: bytes gone or wrong, or of another model.",
+            registry=registry,
+        )
 
         self._server: tuple[WSGIServer, Thread] | None = None
 

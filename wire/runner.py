@@ -79,7 +79,7 @@ class Runner:
         new = {partition: Lease(start) for partition, start in starts.items() if partition not in self._leases}
         self._leases.update(new)
         self._moved_at = time.monotonic()
-        self._hop.assigned(list(new))
+        self._hop.assigned({partition: starts[partition] for partition in new})
 
     def lease(self, topic: str, partition: int) -> Lease | None:
         """Today's lease. A shell takes it in the moment a record is fetched, so that one fetched before
