@@ -40,6 +40,8 @@ class FileData(Section):
     kind: Literal["file"]
     name: Name
     path: str
+    domain: DomainName
+    """All its prompts are of this domain; others are refused."""
     epochs: Count = 1
     shuffle_seed: int | None = None
 
@@ -65,7 +67,7 @@ class Training(Section):
     max_grad_norm: Positive = 1.0
     micro_batch_tokens: Count = 4096
     """Padded tokens of one forward and backward pass."""
-    zero_stage: Annotated[int, Field(ge=0, le=3)] = 0
+    zero_stage: Literal[1, 2, 3] = 1
     dtype: Literal["float32", "bfloat16"] = "float32"
     device: Literal["cpu", "cuda"] = "cpu"
     threads: Annotated[int, Field(ge=0)] = 0
@@ -75,24 +77,25 @@ class Training(Section):
     snapshot_every_updates: Count = 1
     keep_snapshots: Count = 4
 
+    @model_validator(mode="after")
+    def _fresh_enough(self) -> "Training":
+        if self.snapshot_every_updates > self.max_staleness + 1:
+            raise ValueError(
+                f"snapshot_every_updates ({self.snapshot_every_updates}) is above max_staleness + 1 "
+                f"({self.max_staleness + 1}): every group would be stale before new weights are out"
+            )
+        return self
+
 
 class SamplingConfig(Section):
     """How answers are drawn."""
 
     group_size: Count
     """Answers to one prompt."""
-    min_samples: Count = 2
-    """A group with fewer gradable answers is dropped."""
     max_new_tokens: Count
     temperature: Annotated[float, Field(gt=0, le=4)] = 1.0
     deadline_seconds: Positive = 900.0
     """From a group's admission to its end."""
-
-    @model_validator(mode="after")
-    def _fits(self) -> "SamplingConfig":
-        if self.min_samples > self.group_size:
-            raise ValueError(f"min_samples ({self.min_samples}) is above group_size ({self.group_size})")
-        return self
 
 
 class EngineConfig(Section):
@@ -124,8 +127,8 @@ class GradingConfig(Section):
 
     sandbox_workers: Count = 1
     """Sandbox worker processes."""
-    allow_missing_limits: bool = False
-    """Judge although this host cannot enforce every limit."""
+    allow_unenforced: tuple[str, ...] = ()
+    """Limits that this host need not be able to enforce, by the names that `headwater doctor` gives them."""
 
 
 class EvaluationConfig(Section):
@@ -134,9 +137,15 @@ class EvaluationConfig(Section):
     prompts: Count = 64
     samples: Count = 4
     """Answers to each held-out prompt at temperature 1; a greedy one is shown beside."""
+    new_template_prompts: Count = 20
+    """Of a second set: templates that are never trained on."""
     seed: int = 10_007
+    deadline_seconds: Positive = 1800.0
+    """From an evaluation group's admission to its end."""
     max_open_groups: Count = 16
     """Evaluation groups admitted at once: the bound of their own (invariant 6)."""
+    before_and_after: bool = False
+    """`up` measures the held-out sets before the first update and after the last."""
 
 
 class BrokerConfig(Section):

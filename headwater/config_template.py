@@ -19,6 +19,7 @@ count = 4096                       # prompts to publish
 # kind = "file"
 # name = "mine"
 # path = "prompts.jsonl"           # JSONL or Parquet, local or a URL that fsspec knows (s3://…)
+# domain = "mine"                  # the domain that its prompts name
 # epochs = 1
 # shuffle_seed = 0
 
@@ -34,7 +35,7 @@ learning_rate = 1e-5
 # clip_high = 0.28                 # [1 - clip_low, 1 + clip_high]
 # max_grad_norm = 1.0
 # micro_batch_tokens = 4096        # padded tokens of one forward and backward pass
-# zero_stage = 0                   # DeepSpeed ZeRO
+# zero_stage = 1                   # DeepSpeed ZeRO: 1, 2 or 3
 # dtype = "float32"                # or "bfloat16"
 # device = "cpu"                   # or "cuda"
 # threads = 0                      # CPU threads; 0: as many as cores
@@ -46,7 +47,6 @@ learning_rate = 1e-5
 [sampling]
 group_size = 8                     # answers to one prompt
 max_new_tokens = 96
-# min_samples = 2                  # a group with fewer gradable answers is dropped
 # temperature = 1.0
 # deadline_seconds = 900.0         # from a group's admission to its end
 
@@ -60,10 +60,12 @@ max_new_tokens = 96
 
 # [grading]
 # sandbox_workers = 1
-# allow_missing_limits = false     # judge although this host cannot enforce every limit
+# allow_unenforced = []            # limits this host need not enforce; `headwater doctor` names them
 
 # [evaluation]
+# before_and_after = false         # measure held-out tasks before the first update and after the last
 # prompts = 64
+# new_template_prompts = 20        # of a second set, of templates never trained on
 # samples = 4                      # answers to each at temperature 1; a greedy one is shown beside
 
 # [broker]

@@ -4,7 +4,9 @@ HeadwaterError
 ├── ConfigError           a run TOML, environment variable or override that cannot be used
 ├── InputError            a file of prompts or answers that cannot be read
 ├── RunDirectoryError     a run directory that is taken, missing or of another kind
+├── ModelError            a model that is not there or is none
 ├── RoleFailed            a role died more often than the supervisor restarts it
+├── BrokerEnded           the bundled broker died, or was about to outgrow its memory limit
 └── NotAnswered           the stream did not answer in time
 """
 
@@ -27,6 +29,14 @@ class RunDirectoryError(HeadwaterError):
 
 class RoleFailed(HeadwaterError):
     """A role kept dying; the message names its log and its last lines."""
+
+
+class ModelError(HeadwaterError):
+    """The model to start from cannot be had."""
+
+
+class BrokerEnded(HeadwaterError):
+    """The log of this `up` is gone or full; the message has the command that resumes the run."""
 
 
 class NotAnswered(HeadwaterError):

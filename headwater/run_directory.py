@@ -14,6 +14,7 @@ runs/<name>/
 
 import fcntl
 import os
+import secrets
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,6 +54,10 @@ class RunDirectory:
         return self.path / "evaluations.jsonl"
 
     @property
+    def phases(self) -> Path:
+        return self.path / "phases.jsonl"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
@@ -68,6 +73,13 @@ class RunDirectory:
     def bootstrap(self) -> Path:
         """The address of the broker that serves the run now (for `status`, `rewards`, …)."""
         return self.path / "bootstrap"
+
+    def run_id(self) -> str:
+        """The run's own id: its name, and something that no other run of this name on the same log has."""
+        path = self.path / "run_id"
+        if not path.exists():
+            path.write_text(f"{self.name}-{secrets.token_hex(3)}\n")
+        return path.read_text().strip()
 
     def log(self, role: str) -> Path:
         return self.logs / f"{role}.log"

@@ -1,0 +1,39 @@
+"""The command line. Each command imports what it needs when it runs, so that `--help` is quick."""
+
+import logging
+import sys
+
+import typer
+
+from headwater.cli import data, inspect, roles, run, scoring
+from headwater.errors import HeadwaterError
+
+app = typer.Typer(
+    name="headwater",
+    help="Event-driven reinforcement-learning post-training of language models: every step is an event on Kafka.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for group in (run, data, scoring, inspect, roles):
+    group.register(app)
+
+
+def main() -> None:
+    """Run a command. What a person can mend is one message and exit status 1, without a traceback."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        app()
+    except HeadwaterError as error:
+        _fail(str(error))
+    except ValueError as error:
+        # settings of the broker that make no sense together: the message is for the person who set them
+        if type(error) is not ValueError:
+            raise
+        _fail(str(error))
+
+
+def _fail(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(1)

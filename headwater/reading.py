@@ -1,0 +1,64 @@
+"""Reading topics as any user may: every partition, no consumer group, nothing committed."""
+
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+
+from aiokafka import TopicPartition
+
+from wire import offsets
+from wire.clients import broker_errors
+from wire.offsets import probe
+from wire.records import Record
+from wire.settings import KafkaSettings
+from wire.tail import Tail
+from wire.topics import existing_topics
+
+type Place = tuple[str, int]
+"""A logical topic and a partition of it."""
+
+
+async def places_of(settings: KafkaSettings, topics: Iterable[str]) -> list[Place]:
+    """Every partition of those topics that exist; asking creates none. Raises BrokerUnreachable."""
+    existing = await existing_topics(settings)
+    return [(topic, number) for topic in topics for number in range(existing.get(topic, 0))]
+
+
+async def begin_and_end_offsets(settings: KafkaSettings, places: Sequence[Place]) -> dict[Place, tuple[int, int]]:
+    """What each partition holds now: its first offset, and the one its next record will have."""
+    if not places:
+        return {}
+    names = {place: TopicPartition(settings.name(place[0]), place[1]) for place in places}
+    async with probe(settings) as consumer:
+        with broker_errors(settings):
+            begins = await consumer.beginning_offsets(list(names.values()))
+        ends = await offsets.end_offsets(consumer, settings, names.values())
+    return {place: (begins[name], ends[name]) for place, name in names.items()}
+
+
+async def end_offsets(settings: KafkaSettings, topics: Iterable[str]) -> dict[Place, int]:
+    """Where the topics end now: give it to `read_topics` to read what comes after."""
+    held = await begin_and_end_offsets(settings, await places_of(settings, topics))
+    return {place: end for place, (_, end) in held.items()}
+
+
+async def read_topics(
+    settings: KafkaSettings,
+    topics: Iterable[str],
+    *,
+    follow: bool = False,
+    start: Mapping[Place, int] | None = None,
+) -> AsyncGenerator[Record]:
+    """Records of the topics, in order per partition: those there are, or (`follow`) those to come too.
+
+    `start` None: from the beginning. Without `follow` it ends at the ends that the partitions had when it began.
+    """
+    held = await begin_and_end_offsets(settings, await places_of(settings, topics))
+    if not held:
+        return
+    begins = {place: begin for place, (begin, _) in held.items()} if start is None else start
+    left = {place for place, (_, end) in held.items() if begins[place] < end}
+    async with Tail(settings, begins) as tail:
+        while follow or left:
+            for record in await tail.poll():
+                if follow or record.offset < held[record.topic, record.partition][1]:
+                    yield record
+            left = {place for place in left if await tail.position(*place) < held[place][1]}
