@@ -1,0 +1,71 @@
+"""Large values beside the log: written once under their digest, named on the log by a claim check.
+
+A blob must outlive the retention of the topic that names it.
+"""
+
+import asyncio
+import hashlib
+import uuid
+from typing import Any
+
+import fsspec
+import msgspec
+
+from wire.errors import BlobMismatch
+
+
+class BlobRef(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim check: where the bytes are and how to know them."""
+
+    uri: str
+    sha256: str
+    bytes: int
+
+
+class BlobStore:
+    """Blobs under one root: any URL that fsspec knows (`file://`, `s3://`, …) or a path."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root.rstrip("/")
+
+    async def put(self, data: bytes) -> BlobRef:
+        """Store the bytes; the same bytes again cost a look. The blob is whole or not there."""
+        digest = hashlib.sha256(data).hexdigest()
+        uri = f"{self._root}/{digest[:2]}/{digest}"
+        await asyncio.to_thread(_put, uri, data)
+        return BlobRef(uri=uri, sha256=digest, bytes=len(data))
+
+    async def get(self, ref: BlobRef) -> bytes:
+        """The bytes. Raises BlobMismatch when they are not there, or not those that were put."""
+        return await asyncio.to_thread(_get, ref)
+
+
+def _put(uri: str, data: bytes) -> None:
+    files, path = _resolve(uri)
+    if files.exists(path) and files.size(path) == len(data):
+        return
+    parent = path.rpartition("/")[0]
+    files.makedirs(parent, exist_ok=True)
+    unfinished = f"{parent}/.{uuid.uuid4().hex}"
+    try:
+        files.pipe_file(unfinished, data)
+        files.mv(unfinished, path)
+    except BaseException:
+        if files.exists(unfinished):
+            files.rm_file(unfinished)
+        raise
+
+
+def _get(ref: BlobRef) -> bytes:
+    files, path = _resolve(ref.uri)
+    try:
+        data: bytes = files.cat_file(path)
+    except FileNotFoundError as error:
+        raise BlobMismatch(f"blob {ref.uri} is not there: its lifetime must be longer than the topic's") from error
+    if hashlib.sha256(data).hexdigest() != ref.sha256:
+        raise BlobMismatch(f"blob {ref.uri} holds {len(data):,} bytes that are not those of its digest")
+    return data
+
+
+def _resolve(uri: str) -> tuple[Any, str]:  # fsspec's own types say text or bytes everywhere
+    return fsspec.core.url_to_fs(uri)
