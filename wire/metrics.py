@@ -108,12 +108,6 @@ class Metrics:
             registry=registry,
         )
 
-        self.weights_refused = Counter(
-            "headwater_weights_refused",
-            "Updates that could not be loaded as announced.",
-            registry=registry,
-        )
-
         self._server: tuple[WSGIServer, Thread] | None = None
 
     async def serve(self, port: int = 0, *, port_file: Path | None = None) -> int:
