@@ -12,6 +12,7 @@ from typing import Any
 
 from headwater.client import Client
 from headwater.config import RunConfig
+from headwater.config_load import write_config
 from headwater.display import Display
 from headwater.errors import HeadwaterError
 from headwater.held_out import evaluation_set
@@ -30,16 +31,17 @@ class Interrupted(HeadwaterError):
 
 
 async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSettings | None, display: Display) -> None:
-    """Run to the end of training. The caller holds the directory's lock and has written its config.toml.
+    """Run to the end of training. The caller holds the directory's lock.
 
     Raises HeadwaterError: Interrupted after a clean stop by Ctrl-C, BrokerEnded, RoleFailed, …
     """
     resume = f"Go on from the newest checkpoint with: headwater up --resume {directory.path}"
-    directory.create()
-    directory.run_id()
     async with _interrupts() as interrupts:
         display.enter(f"preparing the model {config.model}")
         await interrupts.unless(model_directory(config.model))
+        directory.create()
+        directory.run_id()
+        write_config(config, directory.config)
         display.enter("starting the broker and the roles")
         stack = Stack(
             directory,

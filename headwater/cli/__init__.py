@@ -23,6 +23,7 @@ for group in (run, data, scoring, inspect, roles):
 def main() -> None:
     """Run a command. What a person can mend is one message and exit status 1, without a traceback."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # what it says of a lost broker is said once, by us
     try:
         app()
     except HeadwaterError as error:

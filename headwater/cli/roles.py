@@ -82,7 +82,7 @@ def _run(
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
     for noisy in ("aiokafka", "faust", "mode"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+        logging.getLogger(noisy).setLevel(logging.ERROR)
     settings: KafkaSettings = kafka(bootstrap, prefix)
     try:
         asyncio.run(
@@ -96,11 +96,11 @@ def _run(
             )
         )
     except Exception as error:
-        from headwater.failures import refuses_restart
+        from headwater.failures import in_words, refuses_restart
+        from headwater.supervisor import REFUSED
 
-        if refuses_restart(error):
-            from headwater.supervisor import REFUSED
-
-            typer.echo(f"error: {error}", err=True)
-            raise SystemExit(REFUSED) from error
-        raise
+        words = in_words(error)
+        if words is None:
+            raise
+        typer.echo(f"error: {words}", err=True)
+        raise SystemExit(REFUSED if refuses_restart(error) else 1) from error

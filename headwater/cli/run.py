@@ -146,13 +146,12 @@ def _new(runs: Path, name: str) -> "RunDirectory":
 
 def _free_name(runs: Path, base: str) -> str:
     number = 1
-    while (runs / f"{base}-{number}").exists():
+    while (runs / f"{base}-{number}" / "config.toml").exists():
         number += 1
     return f"{base}-{number}"
 
 
 def _up(config: "RunConfig", directory: "RunDirectory", settings: "KafkaSettings | None") -> None:
-    from headwater.config_load import write_config
     from headwater.display import Display
     from headwater.report import write_report
     from headwater.up import run_up
@@ -163,7 +162,5 @@ def _up(config: "RunConfig", directory: "RunDirectory", settings: "KafkaSettings
 
         settings = replace(settings, transactions=config.broker.transactions)
     with directory.lock():
-        directory.create()
-        write_config(config, directory.config)
         run(run_up(config, directory, settings, Display(shown)))
         write_report(directory, shown)
