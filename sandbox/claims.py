@@ -6,7 +6,9 @@ claim. Bytes that are not such lines make the whole unusable: a result then does
 
 from dataclasses import dataclass
 
-_NAMES = frozenset({"compiled", "syntax", "value", "unprintable", "raised", "passed", "failed", "broken", "tests"})
+_NAMES = frozenset(
+    {"compiled", "syntax", "value", "unprintable", "raised", "passed", "failed", "broken", "test", "ended"}
+)
 
 
 @dataclass(frozen=True)
@@ -16,12 +18,15 @@ class Claims:
     first: str | None
     first_body: bytes
     bodies: dict[str, bytes]
+    tests: list[bytes]
+    """Bodies of the lines `test`, of which there may be many."""
     valid: bool
 
 
 def parse(result: bytes, nonce: str) -> Claims:
     """Read a result pipe."""
     first, first_body, bodies, valid = None, b"", dict[str, bytes](), True
+    tests: list[bytes] = []
     lines = result.split(b"\n")
     if lines.pop() != b"":
         valid = False
@@ -33,8 +38,10 @@ def parse(result: bytes, nonce: str) -> Claims:
             valid = False
         elif index == 0 and name in ("compiled", "syntax"):
             first, first_body = name, body
+        elif name == "test":
+            tests.append(body)
         elif name in bodies or name in ("compiled", "syntax"):
             valid = False
         else:
             bodies[name] = body
-    return Claims(first, first_body, bodies, valid)
+    return Claims(first, first_body, bodies, tests, valid)

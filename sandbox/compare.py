@@ -91,7 +91,7 @@ def _same_number(actual: Any, expected: Any) -> bool:
         if isinstance(actual, int):
             return actual == expected
         # left open by the rules: a whole float where an int is expected, while a float can hold it
-        return actual == expected and abs(expected) <= _EXACT_IN_FLOAT
+        return float(actual) == expected and abs(expected) <= _EXACT_IN_FLOAT
     try:
         return close(float(actual), expected)
     except OverflowError:

@@ -6,14 +6,13 @@ taken from judged processes by `inside/kernel.py`.
 """
 
 import os
-import shutil
 import stat
 import sys
 import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.languages import Language
+from sandbox.toolchains import Toolchain
 
 INSIDE = Path(__file__).parent / "inside"
 CODE = "/headwater"
@@ -76,13 +75,9 @@ def python_paths() -> list[str]:
     return [interpreter(), library, *shared]
 
 
-def binds(language: Language) -> list[Bind]:
+def binds(toolchain: Toolchain) -> list[Bind]:
     """Every piece of the host that a jail of this language sees."""
-    paths = [*python_paths(), *map(str, Path("/usr/lib").glob("*-linux-gnu")), "/usr/lib64", *language.binds]
-    if language.home is not None:
-        found = shutil.which(language.tools[0])
-        assert found is not None, "checked by languages.require"
-        paths.append(str(language.home(os.path.realpath(found))))
+    paths = [*python_paths(), *map(str, Path("/usr/lib").glob("*-linux-gnu")), "/usr/lib64", *toolchain.binds]
     kept: list[str] = []
     for path in sorted(dict.fromkeys(paths)):
         if Path(path).exists() and not any(path.startswith(f"{above}/") for above in kept):

@@ -1,6 +1,6 @@
 """Control groups: one a jail, for limits, accounts and the kill. Version 1 and version 2.
 
-    v1   <mount of the controller>/<own group>/headwater-jail-<service pid>-<start>-<n>
+    v1   <mount of the controller>/<own group>/headwater-jail-<service pid>-<start>-<mark>
     v2   <mount>/<own group>/headwater-jail-…, where the own group is delegated to us
 
 The name holds the service's pid and start time, so that a group of a service that is gone is known as
@@ -100,9 +100,9 @@ def _start_time(pid: int) -> str | None:
 class ControlGroup:
     """One jail's group, in every controller there is."""
 
-    def __init__(self, hierarchy: Hierarchy, number: int) -> None:
+    def __init__(self, hierarchy: Hierarchy, mark: str) -> None:
         self.hierarchy = hierarchy
-        name = f"{PREFIX}{os.getpid()}-{_start_time(os.getpid())}-{number}"
+        name = f"{PREFIX}{os.getpid()}-{_start_time(os.getpid())}-{mark}"
         self.paths = {controller: parent / name for controller, parent in hierarchy.parents.items()}
         for path in dict.fromkeys(self.paths.values()):
             try:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sandbox import controlgroups
 from sandbox.errors import SandboxUnavailable
-from sandbox.languages import LANGUAGES, missing_tool
+from sandbox.languages import LANGUAGES
+from sandbox.toolchains import missing_tool
 
 ENFORCEABLE = {
     "memory": "a memory limit for all processes of a job together",

@@ -24,10 +24,11 @@ import msgspec
 from sandbox import confinement
 from sandbox.controlgroups import ControlGroup, Hierarchy
 from sandbox.errors import JailLost, SandboxUnavailable
-from sandbox.languages import Language
 from sandbox.limits import RunLimits
+from sandbox.toolchains import Toolchain
 
 JUDGED, TESTER = 1000, 1001
+UIDS = 999
 _HEADER = struct.Struct(">I")
 _START_SECONDS = 60.0
 _GRACE_SECONDS = 4.0
@@ -91,14 +92,21 @@ class Site:
     staging: Path
     """An empty folder that any user may enter: private copies of the mount table put things there."""
     root: bool
+    token: int
+    """Random: tells this Judge's groups and users from those of another."""
+
+    @property
+    def first_uid(self) -> int:
+        """The first of the UIDS user ids that its jails have, three each: init, judged, tester."""
+        return 1_000_000_000 + self.token * UIDS
 
 
 class Jail:
     """A started nsjail with our init in it."""
 
-    def __init__(self, site: Site, language: Language, number: int) -> None:
+    def __init__(self, site: Site, toolchain: Toolchain, number: int) -> None:
         self.site = site
-        self.language = language
+        self.toolchain = toolchain
         self.number = number
         self.jobs = 0
         self.dead = False
@@ -115,11 +123,11 @@ class Jail:
         self._socket = ours
         opened: list[int] = []
         try:
-            self._group = ControlGroup(self.site.hierarchy, self.number)
+            self._group = ControlGroup(self.site.hierarchy, f"{self.site.token}.{self.number}")
             meters = self._group.meter_files()
             opened += meters.values()
             arguments = json.dumps({"control": theirs.fileno(), "meters": meters})
-            pieces = confinement.binds(self.language)
+            pieces = confinement.binds(self.toolchain)
             staged, script = self._staged(pieces)
             text = confinement.configuration(staged, self._users(), theirs.fileno(), meters, [arguments])
             config = os.memfd_create("nsjail.cfg", os.MFD_CLOEXEC)
@@ -152,7 +160,7 @@ class Jail:
     def _users(self) -> confinement.Users:
         if not self.site.root:
             return confinement.Users(os.getuid(), os.getuid(), os.getuid(), os.getgid())
-        base = 1_000_000_000 + os.getpid() % 1_000_000 * 1000 + self.number % 300 * 3
+        base = self.site.first_uid + self.number % (UIDS // 3) * 3
         return confinement.Users(base, base + 1, base + 2, base)
 
     def _staged(self, pieces: list[confinement.Bind]) -> tuple[list[confinement.Bind], list[str]]:

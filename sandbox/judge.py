@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Set as AbstractSet
@@ -9,13 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sandbox import controlgroups, host, languages
+from sandbox import controlgroups, host, toolchains
 from sandbox.errors import GraderFault, SandboxUnavailable
 from sandbox.graders import judge_program
 from sandbox.jails import Jail, Site
 from sandbox.judgement import Judgement
 from sandbox.pool import Pool
 from sandbox.session import Session
+from sandbox.toolchains import Toolchain
 from schemas import ExactGrader, FunctionGrader, FunctionTest, Grader, VerdictKind
 
 
@@ -42,8 +44,9 @@ class Judge:
             raise ValueError(f"allow_unenforced: {unknown[0]!r} is none of {', '.join(host.ENFORCEABLE)}")
         self.concurrency = concurrency or os.cpu_count() or 1
         self.jobs_per_jail = jobs_per_jail
-        self.ahead = None if ahead is None else languages.find(ahead)
+        self.ahead = None if ahead is None else toolchains.find(ahead).name
         self.allow_unenforced = frozenset(allow_unenforced)
+        self._toolchains: dict[str, asyncio.Task[Toolchain]] = {}
         self._slots = asyncio.Semaphore(self.concurrency)
         self._pool: Pool | None = None
         self._staging: Path | None = None
@@ -62,8 +65,11 @@ class Judge:
         controlgroups.sweep(hierarchy)
         self._staging = Path(tempfile.mkdtemp(prefix="headwater-jails-"))
         self._staging.chmod(0o755)
-        site = Site(Path(report.nsjail), hierarchy, self._staging, root=os.geteuid() == 0)
-        self._pool = Pool(site, self.concurrency, self.jobs_per_jail, self.ahead)
+        site = Site(
+            Path(report.nsjail), hierarchy, self._staging, root=os.geteuid() == 0, token=secrets.randbelow(1 << 20)
+        )
+        ahead = None if self.ahead is None else await self._toolchain(self.ahead)
+        self._pool = Pool(site, self.concurrency, self.jobs_per_jail, ahead)
         try:
             await self._pool.open()
             await self._test_itself()
@@ -76,6 +82,13 @@ class Judge:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._close()
+
+    @property
+    def site(self) -> Site:
+        """What its jails share; for whoever looks at the host from outside."""
+        if self._pool is None:
+            raise GraderFault("the judge is not running")
+        return self._pool.site
 
     async def _close(self) -> None:
         if self._pool is not None:
@@ -90,7 +103,7 @@ class Judge:
         if isinstance(grader, ExactGrader):
             raise GraderFault("exact comparisons need no sandbox")
         source = program.encode("utf-8", "surrogatepass") if isinstance(program, str) else program
-        language = languages.require(grader.language)
+        toolchain = await self._toolchain(grader.language)
         async with self._slots:
             pool = self._pool
             if pool is None:
@@ -98,11 +111,11 @@ class Judge:
             taken: list[Jail] = []
 
             async def take() -> Jail:
-                jail = await pool.take(language)
+                jail = await pool.take(toolchain)
                 taken.append(jail)
                 return jail
 
-            session = Session(language, source, take)
+            session = Session(toolchain, source, take)
             try:
                 result = await judge_program(session, grader)
             except GraderFault:
@@ -117,6 +130,12 @@ class Judge:
             for jail in taken:
                 pool.give_back(jail)
             return result
+
+    async def _toolchain(self, name: str) -> Toolchain:
+        """Find a toolchain, once; those who come meanwhile wait for the same search."""
+        if name not in self._toolchains or self._toolchains[name].cancelled():
+            self._toolchains[name] = asyncio.create_task(asyncio.to_thread(toolchains.locate, name))
+        return await asyncio.shield(self._toolchains[name])
 
     async def _test_itself(self) -> None:
         """See that right is right, wrong is wrong, and that the confinement holds here."""

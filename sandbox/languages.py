@@ -1,12 +1,13 @@
-"""The languages, one declarative description each. A new language is one more entry of LANGUAGES."""
+"""The languages, one declarative description each. A new language is one more entry of LANGUAGES.
 
-import shutil
-from collections.abc import Callable
+Commands may hold `{tool}` (the real path of the first of `tools`), `{home}` (the folder of a toolchain
+that has one of its own), `{prepared}` (see `toolchains.py`) and `{heap_mb}` (three quarters of the
+memory limit, for runtimes that must be told).
+"""
+
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from sandbox.errors import GraderFault
-from sandbox.limits import COMPILE, DEFAULT, RunLimits
+from sandbox.limits import COMPILE, DEFAULT, MIB, RunLimits
 
 BUILD = "/build"
 ENVIRONMENT = {
@@ -35,8 +36,6 @@ class Language:
     """Run once a test. Empty: Python, which is forked and not started."""
     binds: tuple[str, ...] = ()
     """Folders and files of the host that it needs to compile and run, read-only; absent ones are left out."""
-    home: Callable[[str], Path] | None = None
-    """From the first tool's real path to a folder that must be there as well (a toolchain with a home of its own)."""
     environment: dict[str, str] = field(default_factory=dict[str, str])
     limits: RunLimits = DEFAULT
     compile_limits: RunLimits = COMPILE
@@ -44,6 +43,8 @@ class Language:
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
 _C_LIKE = (*_SYSTEM, "/usr/include")
+_MANAGED = RunLimits(memory_bytes=1024 * MIB, processes=256)
+"""For runtimes with threads and heaps of their own."""
 
 LANGUAGES: dict[str, Language] = {
     language.name: language
@@ -54,7 +55,7 @@ LANGUAGES: dict[str, Language] = {
             source="main.c",
             package="gcc",
             tools=("gcc",),
-            compile=("/usr/bin/gcc", "-std=c17", "-O2", "-pthread", "-o", "program", "main.c", "-lm"),
+            compile=("/usr/bin/gcc", "-std=gnu17", "-O2", "-pthread", "-o", "program", "main.c", "-lm"),
             run=(f"{BUILD}/program",),
             binds=_C_LIKE,
         ),
@@ -63,9 +64,78 @@ LANGUAGES: dict[str, Language] = {
             source="main.cpp",
             package="g++",
             tools=("g++",),
-            compile=("/usr/bin/g++", "-std=c++17", "-O2", "-pthread", "-o", "program", "main.cpp"),
+            compile=("/usr/bin/g++", "-std=gnu++17", "-O2", "-pthread", "-o", "program", "main.cpp"),
             run=(f"{BUILD}/program",),
             binds=_C_LIKE,
+        ),
+        Language(
+            name="java",
+            source="Main.java",
+            package="default-jdk-headless",
+            tools=("javac", "java"),
+            compile=(
+                "{home}/bin/javac",
+                "-J-XX:+UseSerialGC",
+                "-J-Xmx512m",
+                "-encoding",
+                "UTF-8",
+                "-d",
+                ".",
+                "Main.java",
+            ),
+            run=(
+                "{home}/bin/java",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+                "-Xss16m",
+                "-Xmx{heap_mb}m",
+                "-Dfile.encoding=UTF-8",
+                "-cp",
+                BUILD,
+                "Main",
+            ),
+            binds=(*_SYSTEM, "/etc/java-17-openjdk", "/etc/java-21-openjdk"),
+            limits=_MANAGED,
+        ),
+        Language(
+            name="go",
+            source="main.go",
+            package="golang-go",
+            tools=("go",),
+            compile=(
+                "/usr/bin/sh",
+                "-ec",
+                "{home}/bin/go tool compile -p main -complete -importcfg {prepared}/importcfg -o main.a main.go; "
+                "{home}/bin/go tool link -importcfg {prepared}/importcfg -o program main.a",
+            ),
+            run=(f"{BUILD}/program",),
+            binds=(*_SYSTEM, "/usr/share/go-1.19", "/usr/share/go-1.24"),
+            environment={
+                "GOCACHE": "/tmp/go-cache",
+                "GOTOOLCHAIN": "local",
+                "GOFLAGS": "-mod=mod",
+                "GOTELEMETRY": "off",
+            },
+            limits=_MANAGED,
+        ),
+        Language(
+            name="rust",
+            source="main.rs",
+            package="rustc",
+            tools=("rustc", "cc"),
+            compile=("{home}/bin/rustc", "--edition", "2021", "-O", "-o", "program", "main.rs"),
+            run=(f"{BUILD}/program",),
+            binds=_C_LIKE,
+        ),
+        Language(
+            name="javascript",
+            source="main.js",
+            package="nodejs",
+            tools=("node",),
+            compile=("{tool}", "--check", "main.js"),
+            run=("{tool}", "--stack-size=8000", f"{BUILD}/main.js"),
+            binds=_SYSTEM,
+            limits=_MANAGED,
         ),
         Language(
             name="bash",
@@ -78,25 +148,3 @@ LANGUAGES: dict[str, Language] = {
         ),
     )
 }
-
-
-def find(name: str) -> Language:
-    """Look a language up, whether or not this host has it."""
-    language = LANGUAGES.get(name)
-    if language is None:
-        raise GraderFault(f"no such language: {name!r} (there are {', '.join(sorted(LANGUAGES))})")
-    return language
-
-
-def missing_tool(language: Language) -> str | None:
-    """Name the first tool that this host lacks."""
-    return next((tool for tool in language.tools if shutil.which(tool) is None), None)
-
-
-def require(name: str) -> Language:
-    """Look a language up and see that this host can run it."""
-    language = find(name)
-    tool = missing_tool(language)
-    if tool is not None:
-        raise GraderFault(f"language {name}: {tool} is not installed here (Debian: apt install {language.package})")
-    return language

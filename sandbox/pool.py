@@ -12,13 +12,13 @@ from collections import deque
 
 from sandbox.errors import SandboxUnavailable
 from sandbox.jails import Jail, Site
-from sandbox.languages import Language
+from sandbox.toolchains import Toolchain
 
 
 class Pool:
     """All the jails of one Judge."""
 
-    def __init__(self, site: Site, size: int, jobs_per_jail: int, ahead: Language | None) -> None:
+    def __init__(self, site: Site, size: int, jobs_per_jail: int, ahead: Toolchain | None) -> None:
         self.site = site
         self.size = size
         self.jobs_per_jail = jobs_per_jail
@@ -36,14 +36,14 @@ class Pool:
             self._idle.append(await self._start(self.ahead))
             self._refill()
 
-    async def take(self, language: Language) -> Jail:
+    async def take(self, toolchain: Toolchain) -> Jail:
         """Take an idle jail of this language, or start one."""
         for jail in reversed(self._idle):
-            if jail.language is language:
+            if jail.toolchain is toolchain:
                 self._idle.remove(jail)
                 break
         else:
-            jail = await self._start(language)
+            jail = await self._start(toolchain)
         self._lent.add(jail)
         return jail
 
@@ -75,8 +75,8 @@ class Pool:
         await asyncio.gather(*(jail.kill() for jail in (*self._idle, *self._lent)), *self._ending)
         self._idle.clear()
 
-    async def _start(self, language: Language) -> Jail:
-        jail = Jail(self.site, language, next(self._numbers))
+    async def _start(self, toolchain: Toolchain) -> Jail:
+        jail = Jail(self.site, toolchain, next(self._numbers))
         try:
             await jail.start()
         except BaseException:
@@ -88,15 +88,15 @@ class Pool:
         """Start jails ahead, as many as could be wanted at once."""
         if self.ahead is None or self._closed:
             return
-        ready = sum(jail.language is self.ahead for jail in (*self._idle, *self._lent)) + len(self._starting)
+        ready = sum(jail.toolchain is self.ahead for jail in (*self._idle, *self._lent)) + len(self._starting)
         for _ in range(self.size - ready):
             task = asyncio.create_task(self._start_ahead(self.ahead))
             self._starting.add(task)
             task.add_done_callback(self._starting.discard)
 
-    async def _start_ahead(self, language: Language) -> None:
+    async def _start_ahead(self, toolchain: Toolchain) -> None:
         try:
-            jail = await self._start(language)
+            jail = await self._start(toolchain)
         except SandboxUnavailable:
             return  # the job that needs one starts it itself, and tells why it cannot
         if self._closed:

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from sandbox import judgement
 from sandbox.errors import GraderFault, JailLost
 from sandbox.jails import Jail, Process, Report
-from sandbox.languages import BUILD, ENVIRONMENT, Language
+from sandbox.languages import BUILD, ENVIRONMENT
 from sandbox.limits import RunLimits
 from sandbox.scoring import shorten
+from sandbox.toolchains import Toolchain
 
 MAX_LOG_CHARACTERS = 4000
 _TRIES = 2
@@ -56,13 +57,14 @@ def _seal(file: int) -> None:
 class Session:
     """The life of one job. `take` gives a jail of the language; `jail` is the one in use."""
 
-    def __init__(self, language: Language, program: bytes, take: TakeJail) -> None:
-        self.language = language
+    def __init__(self, toolchain: Toolchain, program: bytes, take: TakeJail) -> None:
+        self.toolchain = toolchain
+        self.language = toolchain.language
         self.program = program
         self.take = take
         self.jail: Jail | None = None
         self.cpu_ns = 0
-        self.environment = {**ENVIRONMENT, **language.environment}
+        self.environment = {**ENVIRONMENT, **self.language.environment}
 
     async def open(self) -> None:
         """Take a jail, wipe it and compile the program in it."""
@@ -77,7 +79,7 @@ class Session:
         limits = self.language.compile_limits
         process = Process(
             kind="exec",
-            argv=self.language.compile,
+            argv=self.toolchain.command(self.language.compile, limits),
             env=self.environment,
             cwd=BUILD,
             source=f"{BUILD}/{self.language.source}",

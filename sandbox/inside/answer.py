@@ -3,8 +3,12 @@
 Nothing it says is believed further than as the value of one call. See `link.py`.
 """
 
+# ruff: noqa: PTH103, PTH120, PTH123 - every jail would load pathlib for a handful of calls
+
 import io
+import json
 import operator
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -161,6 +165,16 @@ class Answer:
         }
 
 
+def write_support(files: bytes) -> None:
+    """Put the task's files that are no tests beside the answer, which is already there."""
+    for name, text in json.loads(files).items():
+        path = f"/tmp/work/{name}"
+        if path != programs.FILE:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+
+
 def run_answer(descriptors: "list[int]", process: Json) -> None:
     """Compile, report that, load, report that, serve."""
     source = programs.read_all(descriptors[0])
@@ -176,6 +190,8 @@ def run_answer(descriptors: "list[int]", process: Json) -> None:
     programs.add_site_builtins()
     answer = Answer(link)
     try:
+        if len(descriptors) > 2:
+            write_support(programs.read_all(descriptors[2]))
         module = programs.load(code, process["entry_point"] or "solution")
     except BaseException as error:  # noqa: BLE001 - a result, whatever it is
         link.send({"raised": answer.raised(error)})

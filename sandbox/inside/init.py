@@ -14,7 +14,7 @@ Arguments: one JSON object, `control` (the descriptor of the host's socket) and 
 the control group's files). Standard library only.
 """
 
-# ruff: noqa: PTH - every jail would load pathlib for a handful of calls
+# ruff: noqa: PTH100, PTH101, PTH102, PTH120, PTH123 - every jail would load pathlib for a handful of calls
 
 import array
 import contextlib
@@ -36,6 +36,7 @@ import answer
 import kernel
 import meters
 import programs
+import suites
 import tester
 
 HEADER = struct.Struct(">I")
@@ -61,6 +62,7 @@ RUNNERS: "dict[str, Callable[[list[int], Json], None]]" = {
     "call": programs.run_call,
     "answer": answer.run_answer,
     "check": tester.run_check,
+    "suite": suites.run_suite,
 }
 """What a forked interpreter can be, by the kind of process."""
 

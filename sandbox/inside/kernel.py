@@ -6,7 +6,7 @@ capability sets, new privileges, and by a seccomp filter every call that makes o
 mounts, traces, or reaches kernel objects shared between jobs.
 """
 
-# ruff: noqa: PTH - every jail would load pathlib for a handful of calls
+# ruff: noqa: PTH123 - every jail would load pathlib for a handful of calls
 
 import contextlib
 import ctypes

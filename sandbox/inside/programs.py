@@ -5,7 +5,7 @@ host checks: lines of `nonce JSON`. The first, `compiled` or `syntax`, is writte
 has run. A claim of a value is no more than a value: the expected one is not here.
 """
 
-# ruff: noqa: PTH - every jail would load pathlib for a handful of calls
+# ruff: noqa: PTH123 - every jail would load pathlib for a handful of calls
 
 import atexit
 import json

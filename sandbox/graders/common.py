@@ -1,0 +1,124 @@
+"""What all graders share: verdicts, and words for people."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox import claims, judgement
+from sandbox.jails import TESTER, Process, Report
+from sandbox.limits import RunLimits
+from sandbox.scoring import shorten
+from sandbox.session import CompileError, Session, process_cpu_seconds
+from schemas import TestVerdict, VerdictKind
+
+MAX_SHOWN_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class PlainTest:
+    """A test that the task says nothing special about."""
+
+    name: str
+    hidden: bool = False
+    required: bool = False
+    weight: float = 1.0
+
+
+def apart(
+    session: Session,
+    limits: RunLimits,
+    kind: str,
+    nonce: str,
+    entry_point: str,
+    *,
+    module: str = "",
+    support: bool = False,
+) -> list[Process]:
+    """Build the two processes of a run whose tests are inside: the tester, and the answer it asks."""
+    seconds = process_cpu_seconds(limits)
+    environment = session.environment
+    tester = Process(
+        kind=kind,
+        uid=TESTER,
+        env=environment,
+        passed=("tests", "link", "result"),
+        nonce=nonce,
+        entry_point=entry_point,
+        cpu_seconds=seconds,
+    )
+    passed = ("program", "link:peer", "support") if support else ("program", "link:peer")
+    return [tester, Process(kind="answer", env=environment, passed=passed, entry_point=module, cpu_seconds=seconds)]
+
+
+def verdict(test: Any, number: int, kind: VerdictKind, report: Report, detail: str) -> TestVerdict:
+    """Build the verdict of one test; a hidden one tells nothing about itself."""
+    exited = report.stop is None and report.status & 0x7F == 0
+    return TestVerdict(
+        kind=kind,
+        name=test.name or f"test {number}",
+        hidden=test.hidden,
+        required=test.required,
+        weight=test.weight,
+        cpu_seconds=report.cpu_ns / 1e9,
+        wall_seconds=report.wall_ns / 1e9,
+        peak_memory_bytes=report.peak_bytes,
+        output_bytes=len(report.stdout) + len(report.stderr),
+        exit_status=report.status >> 8 if exited else None,
+        signal=None if exited or report.stop is not None else report.status & 0x7F,
+        stdout_truncated=report.stdout_truncated,
+        stderr_truncated=report.stderr_truncated,
+        detail="" if test.hidden else shorten(detail, 3 * MAX_SHOWN_CHARACTERS),
+    )
+
+
+def crash(report: Report) -> str:
+    """Say how the program ended badly, with the end of what it said."""
+    if report.failure:
+        return "the program could not be started"
+    last = text(report.stderr).replace("/tmp/work/", "").replace("/build/", "").strip()
+    return (
+        f"{judgement.ending(report)}\n{shorten(last, 2 * MAX_SHOWN_CHARACTERS)}" if last else judgement.ending(report)
+    )
+
+
+def text(data: bytes) -> str:
+    """Show bytes as text."""
+    return data.decode("utf-8", "replace")
+
+
+def shown(text: str) -> str:
+    """Show a text, quoted and cut."""
+    return json.dumps(shorten(text, MAX_SHOWN_CHARACTERS), ensure_ascii=False)
+
+
+def shown_raw(raw: bytes) -> str:
+    """Show JSON as it is, cut."""
+    return shorten(text(raw), MAX_SHOWN_CHARACTERS)
+
+
+def shown_value(value: Any) -> str:
+    """Show a value, cut."""
+    try:
+        return shorten(repr(value), MAX_SHOWN_CHARACTERS)
+    except ValueError:
+        return "a very large number"
+
+
+def message(body: bytes) -> str:
+    """Read the text of a claim."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""
+
+
+def require_compiled(claimed: claims.Claims, report: Report, limits: RunLimits) -> bool:
+    """Raise CompileError where Python refused the source, or never got through it."""
+    if claimed.first == "compiled":
+        return True
+    if claimed.first == "syntax":
+        raise CompileError(message(claimed.first_body))
+    limit = judgement.limit_reached(report, limits)
+    why = judgement.LIMIT_WORDS[limit] if limit else judgement.ending(report)
+    raise CompileError(f"Compiling did not end: {why}.")
