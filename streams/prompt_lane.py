@@ -56,6 +56,12 @@ class PromptLane:
         elif isinstance(event, Prompt) and event.purpose == self.purpose:
             queue.append((record.offset, event))
 
+    def skip(self, record: Record) -> None:
+        """Note that a record was read, whatever became of it: one that could not be read is in dead letters."""
+        place = Place(record.topic, record.partition)
+        self._next_offsets[place] = max(record.offset + 1, self._next_offsets.get(place, 0))
+        self._queues.setdefault(place, deque())
+
     def wants(self, place: Place) -> bool:
         """Whether to read on there; if not, the shell pauses that partition."""
         return len(self._queues.get(place, ())) < self._max_buffered

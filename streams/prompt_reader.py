@@ -7,6 +7,7 @@ from schemas import Event, MalformedEvent, Prompt, SourceEnd
 from schemas.topics import PROMPTS_PREFIX
 from streams.committed_offsets import CommittedOffsets, Partition
 from streams.prompt_lane import Place, PromptLane
+from wire.dead_letters import first_reader
 from wire.hop import Hop
 from wire.log_reader import LogReader
 from wire.processor import Processor
@@ -29,13 +30,15 @@ class PromptIntake(Hop):
         self._lane = lane
 
     async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+        """Raises MalformedEvent for a prompt on another domain's topic."""
         domain = record.topic.removeprefix(PROMPTS_PREFIX)
-        if isinstance(event, Prompt | SourceEnd) and event.domain != domain:
+        if not isinstance(event, Prompt | SourceEnd) or event.domain == domain:
+            self._lane.offer(event, record)
+        elif first_reader(record.topic) == self.name:
             raise MalformedEvent(
                 f"its domain is `{event.domain}`, but it came on `{record.topic}`: publish it to "
                 f"`{PROMPTS_PREFIX}{event.domain}`, or correct its domain"
             )
-        self._lane.offer(event, record)
         return ()
 
 

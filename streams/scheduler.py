@@ -197,13 +197,13 @@ class Scheduler:
             control_next = self._control_next
             duplicates = self._admission.duplicates_dropped
             outs = self._admission.admit(time.time(), self._rollouts_end)
+            self._metrics.duplicates_dropped.labels(NAME).inc(self._admission.duplicates_dropped - duplicates)
             await self._publish(outs)
             self._admission.published()
             for prompts in self._prompts:
                 await prompts.commit()
             await self._offsets.commit({(CONTROL.name, 0): control_next})
             self._metrics.groups_outstanding.set(self._admission.outstanding)
-            self._metrics.duplicates_dropped.labels(NAME).inc(self._admission.duplicates_dropped - duplicates)
             with suppress(TimeoutError):
                 async with asyncio.timeout(IDLE_SECONDS):
                     await self._changed.wait()
