@@ -1,1 +1,1 @@
-"""The learner: from `trajectories` to a better policy on `weights`. Never imports `streams`."""
+"""Training: feed, GRPO on a DeepSpeed engine, checkpoints, weights published back. See README.md."""

@@ -1,0 +1,107 @@
+"""`metrics.jsonl`: one line an update, for the live screen and the report."""
+
+import os
+from collections import defaultdict
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from learner.feed import Batch
+from learner.step import StepResult
+from schemas import PolicyVersion
+
+METRICS = "metrics.jsonl"
+
+
+class UpdateSeconds(msgspec.Struct, kw_only=True):
+    """Where the time between two updates went."""
+
+    wait: float = 0.0
+    """For rollouts: the learner was idle."""
+    step: float = 0.0
+    publish: float = 0.0
+    checkpoint: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.wait + self.step + self.publish + self.checkpoint
+
+
+def update_line(
+    version: PolicyVersion,
+    batch: Batch,
+    result: StepResult,
+    seconds: UpdateSeconds,
+    *,
+    groups_dropped: int,
+    now: float,
+) -> dict[str, Any]:
+    """One update in numbers. `groups_dropped` since the line before; a NaN or Inf is written as null."""
+    rewards: dict[str, list[float]] = defaultdict(list)
+    lengths: list[int] = []
+    for group in batch.groups:
+        for member in group.members:
+            if member.reward is not None:
+                rewards[group.domain].append(member.reward)
+                lengths.append(sum(len(span.token_ids) // 4 for span in member.spans if span.trainable))
+    everything = [reward for of_domain in rewards.values() for reward in of_domain]
+    return {
+        "time": now,
+        "incarnation": version.incarnation,
+        "version": version.version,
+        "applied": result.applied,
+        "loss": result.loss,
+        "grad_norm": result.grad_norm,
+        "learning_rate": result.learning_rate,
+        "kl": result.mismatch_kl,
+        "entropy": result.entropy,
+        "ratio_mean": result.ratio_mean,
+        "ratio_min": result.ratio_min,
+        "ratio_max": result.ratio_max,
+        "clip_fraction": result.clip_fraction,
+        "reward_mean": _mean(everything),
+        "reward_mean_by_domain": {domain: _mean(of_domain) for domain, of_domain in sorted(rewards.items())},
+        "completion_tokens_mean": _mean([float(length) for length in lengths]),
+        "groups": len(batch.groups),
+        "rollouts": len(lengths),
+        "groups_dropped": groups_dropped,
+        "staleness_max": max(batch.ages),
+        "staleness_mean": _mean([float(age) for age in batch.ages]),
+        "tokens": result.tokens,
+        "trainable_tokens": result.trainable_tokens,
+        "micro_batches": result.micro_batches,
+        "seconds": msgspec.to_builtins(seconds),
+        "learner_idle_share": seconds.wait / seconds.total if seconds.total else 0.0,
+    }
+
+
+class MetricsLog:
+    """The open file. A resume appends: of a version with several lines, that of the highest incarnation counts."""
+
+    def __init__(self, run_directory: Path) -> None:
+        path = run_directory / METRICS
+        _end_torn_line(path)
+        self._file: IO[bytes] = path.open("ab")
+
+    def append(self, line: dict[str, Any]) -> None:
+        self._file.write(msgspec.json.encode(line) + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _end_torn_line(path: Path) -> None:
+    """A learner that was killed in the middle of a line must not spoil the next one."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with path.open("rb+") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            content = path.read_bytes()
+            file.truncate(content.rfind(b"\n") + 1)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
