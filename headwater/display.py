@@ -34,7 +34,7 @@ class Display:
         """Something that a person should know."""
         self._notes.append(f"{time.strftime('%H:%M:%S')} {text}")
         if self._live is None:
-            self.console.print(text, markup=False, highlight=False)
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def enter(self, phase: str) -> None:
         """A new part of the run has begun."""

@@ -57,6 +57,12 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def headline(prompt: str, width: int = 110) -> str:
+    """The words of a prompt in one line, without code fences."""
+    words = " ".join(line.strip() for line in prompt.splitlines() if line.strip() and not line.startswith("```"))
+    return words if len(words) <= width else words[: width - 1] + "…"
+
+
 def age(seconds: float | None) -> str:
     """A duration in its largest fitting unit."""
     if seconds is None:
@@ -140,7 +146,7 @@ def _answer(answer: AnswerView) -> RenderableType:
     style = "green" if answer.reward == 1.0 else "yellow" if (answer.reward or -1.0) > 0 else "red"
     parts: list[RenderableType] = []
     if answer.prompt:
-        parts.append(Text(answer.prompt.strip(), style="italic", overflow="ellipsis"))
+        parts.append(Text(headline(answer.prompt), style="italic"))
     parts.append(Syntax(shown or "(empty)", "markdown", background_color="default", word_wrap=True))
     if answer.feedback:
         parts.append(Text("\n".join(answer.feedback.strip().splitlines()[:3]), style="dim"))

@@ -45,11 +45,13 @@ def plot_run(updates: Sequence[dict[str, Any]], before_and_after: dict[str, tupl
         range(len(before_and_after)), [name.replace(" ", "\n") for name in before_and_after], fontsize=8
     )
     held_out.axhline(0, color="black", linewidth=0.6)
-    held_out.margins(y=0.15)
+    values = [value for pair in before_and_after.values() for value in pair]
+    held_out.set_ylim(min([-0.1, *values]) - 0.12, max([1.0, *values]) + 0.12)
     held_out.set_title("held out, before (grey) and after (green)", fontsize=10)
     for axis in (reward, length, kl, staleness, stages):
         axis.set_xlabel("update", fontsize=9)
         axis.grid(alpha=0.25)
+        axis.ticklabel_format(axis="y", useOffset=False)
         axis.xaxis.get_major_locator().set_params(integer=True)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)

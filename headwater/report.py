@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from headwater.held_out import GREEDY, HELD_OUT, NEW_TEMPLATES
-from headwater.live import clock
+from headwater.live import clock, headline
 from headwater.observe import read_updates
 from headwater.phases import read_phases
 from headwater.plots import plot_run
@@ -114,22 +115,25 @@ def _bars(rows: list[tuple[str, Figures, Figures]]) -> dict[str, tuple[float, fl
 
 
 def _results(rows: list[tuple[str, Figures, Figures]]) -> Table:
-    table = Table(title="held-out problems, before and after training")
-    for name in ("set", "prompts", "answers", "mean reward", "pass rate", "tokens", "unscorable"):
-        table.add_column(name, justify="left" if name == "set" else "right")
+    table = Table(title="held-out problems, before → after training", box=box.SIMPLE_HEAD, title_justify="left")
+    for name in ("set", "prompts", "answers", "mean reward", "pass rate", "tokens"):
+        table.add_column(name, justify="left" if name == "set" else "right", no_wrap=True)
     for name, before, after in rows:
         if not before.answers and not after.answers:
             continue
         table.add_row(
             name,
             str(after.prompts or before.prompts),
-            f"{before.answers} → {after.answers}",
+            f"{_answers(before)} → {_answers(after)}",
             _change(before.mean_reward, after.mean_reward, "+.2f"),
             _change(before.pass_rate, after.pass_rate, ".0%"),
             _change(before.mean_tokens, after.mean_tokens, ".0f"),
-            f"{before.unscorable} → {after.unscorable}",
         )
     return table
+
+
+def _answers(found: Figures) -> str:
+    return f"{found.answers} (+{found.unscorable} unscorable)" if found.unscorable else str(found.answers)
 
 
 def _change(before: float | None, after: float | None, form: str) -> str:
@@ -138,7 +142,7 @@ def _change(before: float | None, after: float | None, form: str) -> str:
 
 
 def _run_table(summary: dict[str, Any]) -> Table:
-    table = Table(title="the run", show_header=False, title_justify="left")
+    table = Table(title="the run", show_header=False, title_justify="left", box=None, title_style="bold")
     dropped = ", ".join(f"{count} {reason}" for reason, count in summary["groups_dropped"].items()) or "none"
     stages = ", ".join(f"{stage} {seconds:.0f} s" for stage, seconds in summary["stage_seconds"].items())
     table.add_row("updates", f"{summary['updates']} in {clock(summary['training_seconds'])}")
@@ -168,7 +172,7 @@ def _pair(prompt: str, before: Line, after: Line) -> Panel:
         ),
     )
     grid.add_row(Text(_short(before["text"])), Text(_short(after["text"])))
-    return Panel(grid, title=Text(prompt.strip().splitlines()[-1] if prompt.strip() else ""), title_align="left")
+    return Panel(grid, title=Text(headline(prompt, 100)), title_align="left")
 
 
 def _short(text: str, lines: int = 10) -> str:

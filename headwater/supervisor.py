@@ -7,7 +7,6 @@ with RoleFailed, whose message is the last word: which role, how it ended, its l
 """
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +21,6 @@ from headwater.processes import (
     start_process,
     stop_process,
 )
-
-log = logging.getLogger(__name__)
 
 REFUSED = 78
 """A role's exit status (EX_CONFIG) for what a restart cannot mend: a wrong setting, a newer incarnation, no nsjail."""
@@ -127,7 +124,6 @@ class Supervisor:
                 self._fail(child, how)
                 return
             child.restarts += 1
-            log.warning("%s ended (%s); restart %d in %.1f s", name, how, child.restarts, wait)
             self._on_restart(name, how)
             await asyncio.sleep(wait)
             if child.stopping:

@@ -80,9 +80,13 @@ def run_directory(run: Path, runs: Path = RUNS) -> "RunDirectory":
 
 
 def console() -> "Console":
+    """Standard output; wide enough for the tables where it is no terminal and nobody says how wide it is."""
+    import os
+    import sys
+
     from rich.console import Console
 
-    return Console()
+    return Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120)
 
 
 def _only_running(runs: Path) -> str:
