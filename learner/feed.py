@@ -87,14 +87,8 @@ class Feed:
 
     @property
     def drained(self) -> bool:
-        """Whether every group of the run has ended and none will come: the learner may stop.
-
-        A `Drained(run_ended)` counts only in a learner that is closing: one resumed with a higher
-        `max_updates` reads it again, and goes on.
-        """
-        position = self.position
-        may_stop = self.closing or position.drain_reason == DrainReason.SOURCES_ENDED
-        return may_stop and position.admitted is not None and len(position.ended) == position.admitted
+        """Whether every group of the run has ended and none will come: the learner may stop."""
+        return self.position.admitted is not None and len(self.position.ended) == self.position.admitted
 
     def offer(self, event: Event, partition: int, offset: int) -> list[Ended]:
         """Take in one event of `trajectories`. In any partition order, and any number of times."""
@@ -150,10 +144,14 @@ class Feed:
         return self._end_held(sorted(self._held), DropReason.RUN_ENDED)
 
     def _drained(self, event: Drained) -> None:
-        if event.log_id != self.position.log_id or event.admitted < (self.position.admitted or 0):
+        position = self.position
+        if event.log_id != position.log_id:
             return
-        self.position.admitted = event.admitted
-        self.position.drain_reason = event.reason
+        # the end of an earlier life is not ours: that life went on behind our checkpoint, and more is admitted since
+        if event.reason == DrainReason.RUN_ENDED and event.incarnation != position.incarnation:
+            return
+        position.admitted = event.admitted
+        position.drain_reason = event.reason
 
     def _is_new(self, event: Trajectory | GroupDropped) -> bool:
         number = event.admission_number

@@ -90,12 +90,14 @@ class Position(msgspec.Struct, kw_only=True):
             self.resume_points.pop()
         self.resume_points.append(PolicyVersion(incarnation, self.version))
         self.incarnation = incarnation
+        if log_id != self.log_id or self.drain_reason == DrainReason.RUN_ENDED:
+            # an end by `max_updates` is said anew to each life that comes to it
+            self.admitted = None
+            self.drain_reason = ""
         if log_id != self.log_id:
             self.log_id = log_id
             self.offsets = {}
             self.ended = NumberSet()
-            self.admitted = None
-            self.drain_reason = ""
 
     def surviving_version(self, sampled_with: PolicyVersion) -> int:
         """The newest version of the surviving lineage that `sampled_with` contains.

@@ -53,3 +53,5 @@ class Drained(Event, frozen=True, kw_only=True, tag="drained"):
     admitted: int
     reason: str
     """`run_ended` (max_updates reached) or `sources_ended`."""
+    incarnation: int = 0
+    """`run_ended`: the learner's life that is closing. One that goes back behind its end is not meant."""

@@ -259,7 +259,14 @@ class Admission:
         """Tell each partition that was not told yet. The cancels made so far go before."""
         cancels, self._cancels = self._cancels, []
         config = self._config
-        drained = Drained(run_id=config.run_id, log_id=config.log_id, admitted=self.admitted, reason=reason)
+        assert self._progress is not None
+        drained = Drained(
+            run_id=config.run_id,
+            log_id=config.log_id,
+            admitted=self.admitted,
+            reason=reason,
+            incarnation=self._progress.incarnation if reason == RUN_ENDED else 0,
+        )
         untold = [p for p in range(config.partitions) if not _says(self._drained.get(p), drained)]
         self._drained.update(dict.fromkeys(untold, drained))
         return cancels + [Outgoing(GENERATIONS.name, config.run_id, drained, partition) for partition in untold]
@@ -376,4 +383,9 @@ class Admission:
 
 
 def _says(told: Drained | None, drained: Drained) -> bool:
-    return told is not None and (told.admitted, told.reason) == (drained.admitted, drained.reason)
+    """Equal in what counts: it may have been written by another release."""
+    return told is not None and (told.admitted, told.reason, told.incarnation) == (
+        drained.admitted,
+        drained.reason,
+        drained.incarnation,
+    )

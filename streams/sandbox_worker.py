@@ -1,16 +1,20 @@
 """executions ─► sandbox worker ─► verdicts: programs run in jails, and what was seen there."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sandbox.errors import GraderFault
-from sandbox.judge import Judge
-from sandbox.judgement import Judgement
 from schemas import Event, Execution, Verdict
 from schemas.topics import EXECUTIONS, VERDICTS
 from wire.errors import Retryable
 from wire.hop import Hop
 from wire.metrics import Metrics
 from wire.records import Outgoing, Record
+
+if TYPE_CHECKING:
+    # what judges needs nsjail; what is decided about its answers does not
+    from sandbox.judge import Judge
+    from sandbox.judgement import Judgement
 
 
 class SandboxWorker(Hop):
@@ -19,7 +23,7 @@ class SandboxWorker(Hop):
     name = "sandbox"
     topics = (EXECUTIONS.name,)
 
-    def __init__(self, judge: Judge, metrics: Metrics) -> None:
+    def __init__(self, judge: "Judge", metrics: Metrics) -> None:
         self.concurrency = judge.concurrency
         self._judge = judge
         self._metrics = metrics
@@ -53,7 +57,7 @@ class SandboxWorker(Hop):
         return [fault_of(_execution(event), reason)]
 
 
-def verdict_of(execution: Execution, judgement: Judgement) -> Outgoing:
+def verdict_of(execution: Execution, judgement: "Judgement") -> Outgoing:
     """What the judge saw."""
     return _outgoing(
         Verdict(

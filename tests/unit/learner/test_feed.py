@@ -35,8 +35,8 @@ def dropped(number: int, reason: DropReason = DropReason.DEADLINE) -> GroupDropp
     return GroupDropped(group_id=f"g{number}", log_id=LOG, admission_number=number, domain="d", reason=reason)
 
 
-def drained(admitted: int, reason: str = "sources_ended") -> Drained:
-    return Drained(log_id=LOG, admitted=admitted, reason=reason)
+def drained(admitted: int, reason: str = "sources_ended", incarnation: int = 0) -> Drained:
+    return Drained(log_id=LOG, admitted=admitted, reason=reason, incarnation=incarnation)
 
 
 def new_feed(batch_groups: int = 2, max_staleness: int = 1, position: Position | None = None) -> Feed:
@@ -177,21 +177,30 @@ def test_a_closing_learner_ends_everything_as_run_ended() -> None:
     step(feed)
     assert outcomes(feed.close()) == [(1, "run_ended"), (2, "run_ended")]
     assert outcomes(feed.offer(trajectory(3), 0, 3)) == [(3, "run_ended")]
-    feed.offer(drained(5, "run_ended"), 0, 4)
+    feed.offer(drained(5, "run_ended", incarnation=1), 0, 4)
     assert not feed.drained
     feed.offer(dropped(4, DropReason.RUN_ENDED), 0, 5)
     assert feed.drained
 
 
-def test_a_longer_run_reads_past_the_end_of_the_shorter_one() -> None:
+def test_the_end_of_a_life_behind_the_checkpoint_is_not_meant() -> None:
+    feed = new_feed(position=Position(incarnation=1))
+    feed.offer(dropped(0), 0, 0)
+    feed.offer(drained(1, "run_ended", incarnation=1), 0, 1)
+    feed.close()
+    assert not feed.drained  # since then the scheduler may have admitted more for this life
+    feed.offer(dropped(1), 0, 2)
+    feed.offer(drained(2, "run_ended", incarnation=2), 0, 3)
+    assert feed.drained
+    feed.position.begin(3, LOG)
+    assert not feed.drained
+
+
+def test_the_end_of_the_sources_holds_over_a_resume() -> None:
     feed = new_feed()
     feed.offer(dropped(0), 0, 0)
-    feed.offer(drained(1, "run_ended"), 0, 1)
-    assert not feed.drained  # this learner is not closing
-    feed.offer(dropped(1), 0, 2)
-    feed.offer(drained(2), 0, 3)
-    assert feed.drained
-    feed.offer(drained(1, "run_ended"), 1, 0)  # the older one, from another partition
+    feed.offer(drained(1), 0, 1)
+    feed.position.begin(2, LOG)
     assert feed.drained
 
 

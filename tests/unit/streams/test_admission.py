@@ -227,7 +227,7 @@ def test_a_closing_learner_ends_every_open_group_and_drains_each_partition() -> 
     ]
     drained = [out for out in scheduler.log if isinstance(out.event, Drained)]
     assert [(out.partition, out.event) for out in drained] == [
-        (p, Drained(run_id=RUN, log_id=LOG, admitted=4, reason="run_ended")) for p in range(PARTITIONS)
+        (p, Drained(run_id=RUN, log_id=LOG, admitted=4, reason="run_ended", incarnation=1)) for p in range(PARTITIONS)
     ]  # fmt: skip
     assert isinstance(events[-1], Drained)
     assert scheduler.admit() == []
@@ -235,7 +235,7 @@ def test_a_closing_learner_ends_every_open_group_and_drains_each_partition() -> 
     assert scheduler.admit() == []
 
 
-def test_a_longer_run_goes_on_after_the_end_of_a_shorter_one() -> None:
+def test_a_learner_that_went_back_behind_the_end_is_given_more_and_its_own_end() -> None:
     scheduler = Scheduler()
     scheduler.prompts(*train(2))
     scheduler.admit()
@@ -245,7 +245,11 @@ def test_a_longer_run_goes_on_after_the_end_of_a_shorter_one() -> None:
     scheduler.prompts(*train(1, 2))
     assert scheduler.names() == ["p2"]
     scheduler.admission.on_progress(progress(3, incarnation=2, closing=True))
-    assert [event.admitted for event in scheduler.admit() if isinstance(event, Drained)] == [3, 3]
+    ends = [(event.admitted, event.incarnation) for event in scheduler.admit() if isinstance(event, Drained)]
+    assert ends == [(3, 2), (3, 2)]
+    scheduler.admission.on_progress(progress(3, incarnation=3, closing=True))
+    ends = [(event.admitted, event.incarnation) for event in scheduler.admit() if isinstance(event, Drained)]
+    assert ends == [(3, 3), (3, 3)]
 
 
 SOURCES = frozenset({("s", "math"), ("s", "code")})
