@@ -14,7 +14,20 @@ from sandbox.languages import LANGUAGES
 from schemas import FunctionGrader, FunctionTest, Grader, Limits, StdioGrader, StdioTest, UnittestGrader
 
 _KEYS = frozenset(
-    {"id", "kind", "family", "why", "language", "mode", "program", "program_base64", "tests", "limits", "expect", "function"}
+    {
+        "id",
+        "kind",
+        "family",
+        "why",
+        "language",
+        "mode",
+        "program",
+        "program_base64",
+        "tests",
+        "limits",
+        "expect",
+        "function",
+    }
 )
 _LIMITS = {"cpu_s": "cpu_seconds", "wall_s": "wall_seconds", "processes": "processes", "output_bytes": "output_bytes"}
 _EXPECT = frozenset({"reward", "verdicts", "host"})

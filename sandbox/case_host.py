@@ -60,7 +60,7 @@ def _is_judged(site: Site, uid: int) -> bool:
 def files_of_jails(site: Site) -> list[str]:
     """Files in the host's shared folders that any user of this Judge's jails owns."""
     found: list[str] = []
-    for folder in (*_SHARED_FOLDERS, os.getcwd()):
+    for folder in (*_SHARED_FOLDERS, str(Path.cwd())):
         try:
             entries = list(os.scandir(folder))
         except OSError:

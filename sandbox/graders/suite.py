@@ -6,8 +6,8 @@ from sandbox import claims, judgement
 from sandbox.errors import GraderFault
 from sandbox.graders.common import PlainTest, apart, crash, require_compiled, verdict
 from sandbox.limits import resolve
+from sandbox.listing import is_test_file, list_tests
 from sandbox.session import Session, new_nonce
-from sandbox.test_files import is_test_file, test_ids
 from schemas import NamedTest, TestVerdict, UnittestGrader, VerdictKind
 
 RESULT_BYTES = 4 << 20
@@ -61,7 +61,7 @@ def listed(grader: UnittestGrader) -> list[PlainTest]:
     for name, source in grader.files.items():
         if is_test_file(name):
             try:
-                ids = test_ids(name, source)
+                ids = list_tests(name, source)
             except ValueError as error:
                 raise GraderFault(f"a test file of the task does not parse: {error}") from error
             for one in ids:

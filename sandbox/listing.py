@@ -12,7 +12,7 @@ def is_test_file(name: str) -> bool:
     return base.endswith(".py") and (base.startswith("test_") or base.endswith("_test.py"))
 
 
-def test_ids(name: str, source: str) -> list[str]:
+def list_tests(name: str, source: str) -> list[str]:
     """Return the ids of a file's tests, in its order: `file::Class::method`, `file::function`.
 
     ValueError if the file does not parse.
