@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS_FOR_EVALUATION = 5
 """Tries at an older snapshot before the groups that wait for it are told that it is gone."""
+FALLBACK_VERSIONS = 3
+"""The newest version and so many less one before it are tried, until one can be had."""
 FIRST_RETRY_SECONDS = 0.5
 LONGEST_RETRY_SECONDS = 30.0
 KNOWN_UPDATES = 1024
@@ -165,13 +167,22 @@ class PolicyFollower:
 
     def _next(self, now: float) -> WeightUpdate | None:
         """What to load now. A held version stays; groups that wait go first, in their order; then the newest."""
-        if self._holders or self._newest is None:
+        if self._holders:
             return None
-        for version in (*(waiting.version for waiting in self._waiting), self._newest):
+        for version in (*(waiting.version for waiting in self._waiting), *self._newer_than_loaded()):
             failures = self._failures.get(version)
             if version != self._loaded and version in self._updates and (failures is None or failures.retry_at <= now):
                 return self._updates[version]
         return None
+
+    def _newer_than_loaded(self) -> list[PolicyVersion]:
+        """The newest version, and then what comes closest to it, should it not be had."""
+        newest = self._newest
+        if newest is None:
+            return []
+        of_its_life = [version for version in self._updates if version.incarnation == newest.incarnation]
+        better = [version for version in of_its_life if self._loaded is None or version > self._loaded]
+        return sorted(better, reverse=True)[:FALLBACK_VERSIONS]
 
     def _seconds_to_retry(self, now: float) -> float | None:
         later = [failures.retry_at - now for failures in self._failures.values() if failures.retry_at > now]

@@ -10,9 +10,12 @@ from typing import Any
 from schemas import Event, ExactGrader, Generation, Message, Progress, Prompt, Purpose, Sampling, WeightUpdate
 from schemas.codec import decode
 from schemas.topics import topic_spec
+from wire.hop import Hop
+from wire.metrics import Metrics
 from wire.publisher import Publisher
 from wire.records import Outgoing, Record
 from wire.settings import KafkaSettings
+from wire.shell import hop_runner
 from wire.snapshots import describe
 from wire.tail import Tail
 from wire.topics import existing_topics
@@ -150,3 +153,29 @@ async def living(role: Callable[[asyncio.Event], Any]) -> AsyncGenerator[asyncio
         stop.set()
         async with asyncio.timeout(WAIT_SECONDS):
             await task
+
+
+async def run_hop_alone(
+    hop: Hop,
+    settings: KafkaSettings,
+    *,
+    stop: asyncio.Event,
+    instance_id: str,
+    state_directory: Path,
+    metrics: Metrics,
+) -> None:
+    """A hop that owns all partitions from their beginning, without a consumer group and its commits.
+
+    The bundled broker takes 8 s to let a member join; what a hop does with its events shows without.
+    """
+    partitions = await existing_topics(settings)
+    start = {(topic, number): 0 for topic in hop.topics for number in range(partitions[topic])}
+    async with hop_runner(hop, settings, metrics, state_directory) as runner, Tail(settings, start) as tail:
+        runner.assigned(start)
+        while not stop.is_set() and not runner.failed.is_set():
+            for record in await tail.poll(0.1):
+                lease = runner.lease(record.topic, record.partition)
+                assert lease is not None
+                await runner.deliver(lease, record)
+        if runner.failure is not None:
+            raise runner.failure

@@ -184,6 +184,15 @@ async def test_wrong_bytes_keep_the_old_version_and_are_counted(monkeypatch: pyt
             assert bench.engine.version == (1, 1)
 
 
+async def test_a_worker_with_no_version_falls_back_to_the_one_before() -> None:
+    async with running() as bench:
+        bench.broken.add(PolicyVersion(1, 2))
+        for version in range(3):
+            bench.offer(1, version)
+        await settle()
+        assert bench.announced == [(1, 1)]
+
+
 async def test_a_snapshot_that_cannot_be_had_ends_the_groups_that_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streams.policy_follower.FIRST_RETRY_SECONDS", 0.001)
     async with running() as bench:
