@@ -112,8 +112,8 @@ class Learner:
         self._log = log
         self._metrics = metrics
         self._published: PolicyVersion | None = None
-        self._saved: tuple[int, int] | None = None
-        """Version and ledger lines of the last checkpoint."""
+        self._saved: tuple[int, int, int | None] | None = None
+        """Version, ledger lines and what `Drained` said, in the last checkpoint."""
         self._skipped_in_a_row = 0
         self._lines_at_last_update = position.ledger_lines
         self._idle_since = time.monotonic()
@@ -279,7 +279,7 @@ class Learner:
 
     async def _save(self) -> None:
         """A checkpoint of what the ledger holds now; none when the last one holds the same."""
-        here = (self._position.version, self._position.ledger_lines)
+        here = (self._position.version, self._position.ledger_lines, self._position.admitted)
         if here == self._saved:
             return
         check_newest(self._config.checkpoints, self._position.incarnation)
