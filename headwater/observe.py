@@ -1,5 +1,6 @@
 """Looks at a run from outside, as any user may: topics, /metrics, and the learner's metrics file. Builds a RunView."""
 
+import asyncio
 import json
 import time
 from collections import OrderedDict, defaultdict, deque
@@ -18,7 +19,7 @@ from headwater.scrape import Sample, scrape, total
 from headwater.snapshot import AnswerView, DomainView, LearnerView, RunView, StageView
 from schemas import Event, Generation, Progress, Purpose, Reward, Rollout, SchemaError, WeightUpdate
 from schemas.codec import decode
-from schemas.topics import PROMPTS_PREFIX, topic_spec
+from schemas.topics import DEAD_LETTERS, PROMPTS_PREFIX, topic_spec
 from wire import offsets
 from wire.settings import KafkaSettings
 from wire.tail import Tail
@@ -73,24 +74,20 @@ class Observer:
         start = await end_offsets(self._settings, _FOLLOWED)
         self._tail = await self._resources.enter_async_context(Tail(self._settings, start))
         self._probe: AIOKafkaConsumer = await self._resources.enter_async_context(offsets.probe(self._settings))
+        self._following = asyncio.create_task(self._follow(), name="observer")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._following.cancel()
+        await asyncio.wait([self._following])
         await self._resources.aclose()
 
     async def view(self, *, phase: str, restarts: Mapping[str, int], notes: tuple[str, ...]) -> RunView:
-        """What is to be seen now."""
-        while records := await self._tail.poll(0.05):
-            for record in records:
-                if record.topic == "dead-letters":
-                    self._dead_letters += 1
-                    continue
-                try:
-                    self._take(decode(record.value, topic_spec(record.topic)))
-                except SchemaError:
-                    continue  # its first reader dead-letters it
+        """What is to be seen now. Raises WireError when the broker has gone."""
+        if self._following.done():
+            self._following.result()  # raises what ended it
         samples = await scrape(self._directory.logs)
         return RunView(
             run=self._directory.name,
@@ -113,6 +110,17 @@ class Observer:
             restarts=dict(restarts),
             notes=notes,
         )
+
+    async def _follow(self) -> None:
+        while True:
+            for record in await self._tail.poll():
+                if record.topic == DEAD_LETTERS.name:
+                    self._dead_letters += 1
+                    continue
+                try:
+                    self._take(decode(record.value, topic_spec(record.topic)))
+                except SchemaError:
+                    continue  # its first reader dead-letters it
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Generation):
