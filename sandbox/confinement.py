@@ -12,7 +12,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.toolchains import Toolchain
+from sandbox.toolchains import Toolchain, python_interpreter
 
 INSIDE = Path(__file__).parent / "inside"
 CODE = "/headwater"
@@ -61,18 +61,13 @@ class Bind:
     target: str
 
 
-def interpreter() -> str:
-    """The Python that runs in jails: the one that runs us, outside any virtual environment."""
-    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-
-
 def python_paths() -> list[str]:
     """What that Python needs: its binary, its library, its standard library."""
     prefix = Path(sys.base_prefix)
     library = str(prefix / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}")
     folder = Path(str(sysconfig.get_config_var("LIBDIR") or prefix / "lib"))
     shared = map(str, folder.glob("libpython3*.so*"))
-    return [interpreter(), library, *shared]
+    return [python_interpreter(), library, *shared]
 
 
 def binds(toolchain: Toolchain) -> list[Bind]:
@@ -140,6 +135,6 @@ def configuration(pieces: list[Bind], users: Users, control: int, meters: dict[s
         gidmap=[IdMap(inside, str(outside), 1) for inside, outside in ids],
         mount=mounts,
         seccomp_string=[str(line) for line in POLICY.strip().splitlines()],
-        exec_bin=Exe(path=interpreter(), arg=["-P", "-s", "-S", f"{CODE}/init.py", *arguments]),
+        exec_bin=Exe(path=python_interpreter(), arg=["-P", "-s", "-S", f"{CODE}/init.py", *arguments]),
     )
     return to_textproto(config)

@@ -53,8 +53,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: int
     """Of one process: backs up the limit of all."""
     cwd: str = "/tmp/work"
-    source: str = ""
-    """Write descriptor 3 to this file first."""
+    files: dict[str, str] = {}
+    """Paths to write first, each from a descriptor among `passed`."""
     nonce: str = ""
     entry_point: str = ""
     result_bytes: int = 0

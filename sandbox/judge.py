@@ -5,6 +5,7 @@ import os
 import secrets
 import shutil
 import tempfile
+from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +19,7 @@ from sandbox.judgement import Judgement
 from sandbox.pool import Pool
 from sandbox.session import Session
 from sandbox.toolchains import Toolchain
-from schemas import ExactGrader, FunctionGrader, FunctionTest, Grader, VerdictKind
+from schemas import ExactGrader, FunctionGrader, FunctionTest, Grader, ProjectGrader, VerdictKind
 
 
 class Judge:
@@ -46,7 +47,7 @@ class Judge:
         self.jobs_per_jail = jobs_per_jail
         self.ahead = None if ahead is None else toolchains.find(ahead).name
         self.allow_unenforced = frozenset(allow_unenforced)
-        self._toolchains: dict[str, asyncio.Task[Toolchain]] = {}
+        self._toolchains: dict[tuple[str, bool], asyncio.Task[Toolchain]] = {}
         self._slots = asyncio.Semaphore(self.concurrency)
         self._pool: Pool | None = None
         self._staging: Path | None = None
@@ -103,39 +104,33 @@ class Judge:
         if isinstance(grader, ExactGrader):
             raise GraderFault("exact comparisons need no sandbox")
         source = program.encode("utf-8", "surrogatepass") if isinstance(program, str) else program
-        toolchain = await self._toolchain(grader.language)
+        toolchain = await self._toolchain(grader.language, project=isinstance(grader, ProjectGrader))
         async with self._slots:
             pool = self._pool
             if pool is None:
                 raise GraderFault("the judge is not running")
-            taken: list[Jail] = []
-
-            async def take() -> Jail:
-                jail = await pool.take(toolchain)
-                taken.append(jail)
-                return jail
-
-            session = Session(toolchain, source, take)
+            job = _Job(pool, self._toolchain)
+            session = job.session(toolchain, source)
             try:
                 result = await judge_program(session, grader)
             except GraderFault:
-                await _discard(pool, taken)
+                await job.discard()
                 raise
             except SandboxUnavailable as error:
-                await _discard(pool, taken)
+                await job.discard()
                 raise GraderFault(str(error)) from error
             except BaseException:
-                await _discard(pool, taken)
+                await job.discard()
                 raise
-            for jail in taken:
-                pool.give_back(jail)
+            job.give_back()
             return result
 
-    async def _toolchain(self, name: str) -> Toolchain:
+    async def _toolchain(self, name: str, *, project: bool = False) -> Toolchain:
         """Find a toolchain, once; those who come meanwhile wait for the same search."""
-        if name not in self._toolchains or self._toolchains[name].cancelled():
-            self._toolchains[name] = asyncio.create_task(asyncio.to_thread(toolchains.locate, name))
-        return await asyncio.shield(self._toolchains[name])
+        key = (name, project)
+        if key not in self._toolchains:
+            self._toolchains[key] = asyncio.create_task(asyncio.to_thread(toolchains.locate, name, project=project))
+        return await asyncio.shield(self._toolchains[key])
 
     async def _test_itself(self) -> None:
         """See that right is right, wrong is wrong, and that the confinement holds here."""
@@ -150,9 +145,39 @@ class Judge:
             raise SandboxUnavailable(f"the sandbox's own test fails on this host: {detail}")
 
 
-async def _discard(pool: Pool, jails: list[Jail]) -> None:
-    for jail in jails:
-        await pool.discard(jail)
+class _Job:
+    """The jails of one job: the answer's, and those of programs of the task's."""
+
+    def __init__(self, pool: Pool, locate: Callable[[str], Awaitable[Toolchain]]) -> None:
+        self.pool = pool
+        self.locate = locate
+        self.taken: list[Jail] = []
+
+    def session(self, toolchain: Toolchain, program: bytes) -> Session:
+        """Prepare a session; it takes its jail when it opens."""
+
+        async def take() -> Jail:
+            jail = await self.pool.take(toolchain)
+            self.taken.append(jail)
+            return jail
+
+        return Session(toolchain, program, take, self.another)
+
+    async def another(self, language: str, program: bytes) -> Session:
+        """Open a session for a program of the task's."""
+        session = self.session(await self.locate(language), program)
+        await session.open()
+        return session
+
+    def give_back(self) -> None:
+        """The job ended in order."""
+        for jail in self.taken:
+            self.pool.give_back(jail)
+
+    async def discard(self) -> None:
+        """The job did not: its jails may be in any state."""
+        for jail in self.taken:
+            await self.pool.discard(jail)
 
 
 _CONTAINED = {

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sandbox.jails import Report
 from sandbox.limits import RunLimits
@@ -22,6 +22,10 @@ class Judgement:
     compile_log: str
     jail_seconds: float
     """CPU time of everything that ran in the jail for this job."""
+    reward: float | None = None
+    """Only from a reward function of the user's; else `score` makes it of `tests`."""
+    components: dict[str, float] = field(default_factory=dict[str, float])
+    """What that function says beside its reward."""
 
 
 def worst(kinds: Iterable[VerdictKind]) -> VerdictKind:

@@ -41,8 +41,8 @@ class Language:
     compile_limits: RunLimits = COMPILE
 
 
-_SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
-_C_LIKE = (*_SYSTEM, "/usr/include")
+SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
+_C_LIKE = (*SYSTEM, "/usr/include")
 _MANAGED = RunLimits(memory_bytes=1024 * MIB, processes=256)
 """For runtimes with threads and heaps of their own."""
 
@@ -94,7 +94,7 @@ LANGUAGES: dict[str, Language] = {
                 BUILD,
                 "Main",
             ),
-            binds=(*_SYSTEM, "/etc/java-17-openjdk", "/etc/java-21-openjdk"),
+            binds=(*SYSTEM, "/etc/java-17-openjdk", "/etc/java-21-openjdk"),
             limits=_MANAGED,
         ),
         Language(
@@ -109,7 +109,7 @@ LANGUAGES: dict[str, Language] = {
                 "{home}/bin/go tool link -importcfg {prepared}/importcfg -o program main.a",
             ),
             run=(f"{BUILD}/program",),
-            binds=(*_SYSTEM, "/usr/share/go-1.19", "/usr/share/go-1.24"),
+            binds=(*SYSTEM, "/usr/share/go-1.19", "/usr/share/go-1.24"),
             environment={
                 "GOCACHE": "/tmp/go-cache",
                 "GOTOOLCHAIN": "local",
@@ -144,7 +144,7 @@ LANGUAGES: dict[str, Language] = {
             tools=("node",),
             compile=("{tool}", "--check", "main.js"),
             run=("{tool}", "--stack-size=8000", f"{BUILD}/main.js"),
-            binds=_SYSTEM,
+            binds=SYSTEM,
             limits=_MANAGED,
         ),
         Language(
@@ -154,7 +154,7 @@ LANGUAGES: dict[str, Language] = {
             tools=("bash",),
             compile=("/usr/bin/bash", "-n", "main.sh"),
             run=("/usr/bin/bash", "--noprofile", "--norc", f"{BUILD}/main.sh"),
-            binds=_SYSTEM,
+            binds=SYSTEM,
         ),
     )
 }

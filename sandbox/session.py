@@ -23,6 +23,8 @@ MAX_LOG_CHARACTERS = 4000
 _TRIES = 2
 _KILLED = 9
 TakeJail = Callable[[], Awaitable[Jail]]
+OpenSession = Callable[[str, bytes], Awaitable["Session"]]
+"""Starts a session for a program of the task's (a checker, a reward function), in a jail of its own."""
 
 
 class CompileError(Exception):
@@ -57,7 +59,8 @@ def _seal(file: int) -> None:
 class Session:
     """The life of one job. `take` gives a jail of the language; `jail` is the one in use."""
 
-    def __init__(self, toolchain: Toolchain, program: bytes, take: TakeJail) -> None:
+    def __init__(self, toolchain: Toolchain, program: bytes, take: TakeJail, another: OpenSession) -> None:
+        self.another = another
         self.toolchain = toolchain
         self.language = toolchain.language
         self.program = program
@@ -65,12 +68,14 @@ class Session:
         self.jail: Jail | None = None
         self.cpu_ns = 0
         self.environment = {**ENVIRONMENT, **self.language.environment}
+        if toolchain.project:
+            self.environment["PATH"] = ":".join((*toolchain.folders, ENVIRONMENT["PATH"]))
 
     async def open(self) -> None:
         """Take a jail, wipe it and compile the program in it."""
         self.jail = await self.take()
         await self.jail.wipe()
-        if self.language.compile is not None:
+        if self.language.compile is not None and not self.toolchain.project:
             await self._compile()
 
     async def _compile(self) -> None:
@@ -82,7 +87,7 @@ class Session:
             argv=self.toolchain.command(self.language.compile, limits),
             env=self.environment,
             cwd=BUILD,
-            source=f"{BUILD}/{self.language.source}",
+            files={f"{BUILD}/{self.language.source}": "program"},
             passed=("program",),
             cpu_seconds=int(limits.cpu_seconds) + 2,
         )
@@ -105,6 +110,7 @@ class Session:
         contents: dict[str, bytes],
         *,
         result_bytes: int = 4096,
+        build_writable: bool = False,
     ) -> Report:
         """Run processes; `contents` become their descriptors by name."""
         for attempt in range(_TRIES):
@@ -114,11 +120,15 @@ class Session:
                 assert self.jail is not None
                 with sealed(*contents.values()) as files:
                     descriptors = dict(zip(contents, files, strict=True))
-                    report = await self.jail.run(processes, limits, descriptors, result_bytes=result_bytes)
+                    report = await self.jail.run(
+                        processes, limits, descriptors, result_bytes=result_bytes, build_writable=build_writable
+                    )
             except JailLost as error:
                 if self.jail is not None:
                     await self.jail.kill()
                     self.jail = None
+                if self.toolchain.project and not error.out_of_memory:
+                    raise  # what was built is gone with the jail
                 if not error.out_of_memory and attempt + 1 < _TRIES:
                     continue
                 await self.open()  # a host that cannot start a jail raises here: that is the fault

@@ -3,12 +3,13 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.errors import GraderFault
-from sandbox.languages import LANGUAGES, Language
+from sandbox.languages import LANGUAGES, SYSTEM, Language
 from sandbox.limits import RunLimits
 
 _PREPARE_SECONDS = 600
@@ -24,6 +25,8 @@ class Toolchain:
     home: str = ""
     """The folder that holds it all, where it is not simply in /usr."""
     prepared: str = ""
+    project: bool = False
+    """For projects: with a shell and the system's commands beside it."""
 
     @property
     def name(self) -> str:
@@ -34,7 +37,13 @@ class Toolchain:
     def binds(self) -> tuple[str, ...]:
         """Everything of the host that its jails need, beside Python."""
         own = tuple(path for path in (self.home, self.prepared) if path and path != "/usr")
-        return (*self.language.binds, *own)
+        return (*self.language.binds, *own, *(SYSTEM if self.project else ()))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Folders of commands that a project's shell finds, beside the system's."""
+        tool = self.tool or python_interpreter()
+        return tuple(dict.fromkeys(str(Path(path).parent) for path in (tool, f"{self.home}/bin/-") if path[0] == "/"))
 
     def command(self, words: tuple[str, ...], limits: RunLimits) -> tuple[str, ...]:
         """Fill a command of the language in."""
@@ -60,7 +69,12 @@ def missing_tool(language: Language) -> str | None:
     return next((tool for tool in language.tools if shutil.which(tool) is None), None)
 
 
-def locate(name: str) -> Toolchain:
+def python_interpreter() -> str:
+    """The Python that runs in jails: the one that runs us, outside any virtual environment."""
+    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
+
+
+def locate(name: str, *, project: bool = False) -> Toolchain:
     """Find a language's toolchain; GraderFault with the package to install if it is not here.
 
     May run the toolchain (once a Judge): call it in a thread.
@@ -70,11 +84,11 @@ def locate(name: str) -> Toolchain:
     if tool is not None:
         raise GraderFault(f"language {name}: {tool} is not installed here (Debian: apt install {language.package})")
     if not language.tools:
-        return Toolchain(language)
+        return Toolchain(language, project=project)
     path = os.path.realpath(str(shutil.which(language.tools[0])))
     home = _HOMES.get(name, _parent)(path)
     prepare = _PREPARED.get(name)
-    return Toolchain(language, path, home, str(prepare(home)) if prepare else "")
+    return Toolchain(language, path, home, str(prepare(home)) if prepare else "", project)
 
 
 def _parent(tool: str) -> str:

@@ -6,6 +6,7 @@ from schemas.errors import EventTooLarge, MalformedEvent, SchemaError, UnknownVe
 from schemas.executions import Context, Execution
 from schemas.generations import Cancel, Drained, Generation
 from schemas.graders import (
+    Checker,
     CheckGrader,
     ExactGrader,
     FunctionGrader,
@@ -13,6 +14,8 @@ from schemas.graders import (
     Grader,
     Limits,
     NamedTest,
+    ProjectGrader,
+    PythonGrader,
     StdioGrader,
     StdioTest,
     UnittestGrader,
@@ -30,6 +33,7 @@ __all__ = [
     "Cancel",
     "CancelRequest",
     "CheckGrader",
+    "Checker",
     "Context",
     "Drained",
     "DropReason",
@@ -52,8 +56,10 @@ __all__ = [
     "Pause",
     "PolicyVersion",
     "Progress",
+    "ProjectGrader",
     "Prompt",
     "Purpose",
+    "PythonGrader",
     "Resume",
     "Reward",
     "Rollout",

@@ -69,12 +69,26 @@ class FunctionGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", ta
     limits: Limits = Limits()
 
 
+class Checker(UserStruct, frozen=True, kw_only=True):
+    """A program that says whether an output is right: exit status 0 means yes.
+
+    Its arguments are the names of three files: the test's input, the output to judge, the expected
+    output. It runs in a jail of its own.
+    """
+
+    program: str
+    language: str = "python"
+    limits: Limits = Limits()
+
+
 class StdioGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="stdio"):
     """Run the answer as a program once a test."""
 
     tests: Annotated[tuple[StdioTest, ...], Meta(min_length=1)]
     language: str = "python"
     limits: Limits = Limits()
+    checker: Checker | None = None
+    """Where several outputs are right; None: the output must equal `stdout`."""
 
 
 class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="check"):
@@ -87,7 +101,7 @@ class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     limits: Limits = Limits()
 
 
-class NamedTest(UserStruct, kw_only=True):
+class NamedTest(UserStruct, frozen=True, kw_only=True):
     """What is special about one test of a test file, by its id: `file.py::Class::method`."""
 
     id: str
@@ -96,7 +110,7 @@ class NamedTest(UserStruct, kw_only=True):
     required: bool = False
 
 
-class UnittestGrader(UserStruct, kw_only=True, tag_field="kind", tag="unittest"):
+class UnittestGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="unittest"):
     """Run the task's test files on the answer, saved as `solution`; a result for each test method."""
 
     files: Annotated[dict[str, str], Meta(min_length=1)]
@@ -111,6 +125,43 @@ class UnittestGrader(UserStruct, kw_only=True, tag_field="kind", tag="unittest")
     """For the whole run of the files."""
 
 
+class PythonGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="python"):
+    """The user's own reward function: `def reward(completion, task) -> float | dict[str, float]`.
+
+    It runs in a jail and gets the answer as text; the answer itself does not run. A dict holds named
+    components and must hold `reward`. What it raises is a failure to grade, not a reward.
+    """
+
+    program: str
+    task: dict[str, Any] = {}
+    """Whatever the function needs to know, given to it as its second argument."""
+    function: str = "reward"
+    language: str = "python"
+    limits: Limits = Limits()
+
+
+class ProjectGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="project"):
+    """Put the answer onto a tree of files, build it, run a test command that reports test by test.
+
+    The answer is a unified diff (it begins with `diff --git` or `--- `), a JSON object of whole files by
+    path, or, where `target` is set, the text of that one file. `test_files` are put in last, so no
+    answer changes them. The test command prints one line a test, `PASS id` or `FAIL id`.
+    """
+
+    files: dict[str, str]
+    test_files: dict[str, str] = {}
+    target: str | None = None
+    build: str | None = None
+    """A shell command; if it fails, the answer does not compile."""
+    test: str
+    tests: Annotated[tuple[NamedTest, ...], Meta(min_length=1)]
+    """Every test that must be reported."""
+    hidden: bool = False
+    language: str = "python"
+    limits: Limits = Limits()
+    """For the whole run of the test command."""
+
+
 class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="exact"):
     """Compare text: the trimmed last line, or the first group of `pattern`, with `answer`: 1.0 or 0.0."""
 
@@ -118,7 +169,7 @@ class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     pattern: str | None = None
 
 
-Grader = FunctionGrader | StdioGrader | CheckGrader | UnittestGrader | ExactGrader
+Grader = FunctionGrader | StdioGrader | CheckGrader | UnittestGrader | ProjectGrader | PythonGrader | ExactGrader
 
 
 def _raw(value: Any) -> msgspec.Raw:

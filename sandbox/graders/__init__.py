@@ -7,22 +7,37 @@ from sandbox import judgement
 from sandbox.errors import GraderFault
 from sandbox.graders.check import judge_check
 from sandbox.graders.function import judge_function
+from sandbox.graders.project import judge_project
+from sandbox.graders.python_reward import judge_reward
 from sandbox.graders.stdio import judge_stdio
 from sandbox.graders.suite import judge_suite
 from sandbox.judgement import Judgement
 from sandbox.session import CompileError, Session
-from schemas import CheckGrader, FunctionGrader, Grader, StdioGrader, TestVerdict, UnittestGrader, VerdictKind
+from schemas import (
+    CheckGrader,
+    FunctionGrader,
+    Grader,
+    ProjectGrader,
+    PythonGrader,
+    StdioGrader,
+    TestVerdict,
+    UnittestGrader,
+    VerdictKind,
+)
 
 _GRADERS: dict[type, Callable[[Session, Any], Awaitable[list[TestVerdict]]]] = {
     StdioGrader: judge_stdio,
     FunctionGrader: judge_function,
     CheckGrader: judge_check,
     UnittestGrader: judge_suite,
+    ProjectGrader: judge_project,
 }
 
 
 async def judge_program(session: Session, grader: Grader) -> Judgement:
     """Judge one program. Raises GraderFault (or SandboxUnavailable, where no jail starts) and nothing else."""
+    if isinstance(grader, PythonGrader):
+        return await judge_reward(session, grader)
     run = _GRADERS.get(type(grader))
     if run is None:
         raise GraderFault(f"the sandbox does not judge {type(grader).__name__}")

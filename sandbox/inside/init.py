@@ -14,7 +14,7 @@ Arguments: one JSON object, `control` (the descriptor of the host's socket) and 
 the control group's files). Standard library only.
 """
 
-# ruff: noqa: PTH100, PTH101, PTH102, PTH120, PTH123 - every jail would load pathlib for a handful of calls
+# ruff: noqa: PTH100, PTH101, PTH102, PTH103, PTH120, PTH123 - every jail would load pathlib for a handful of calls
 
 import array
 import contextlib
@@ -38,6 +38,7 @@ import meters
 import programs
 import suites
 import tester
+import tree
 
 HEADER = struct.Struct(">I")
 MAX_REQUEST_BYTES = 1 << 20
@@ -63,6 +64,7 @@ RUNNERS: "dict[str, Callable[[list[int], Json], None]]" = {
     "answer": answer.run_answer,
     "check": tester.run_check,
     "suite": suites.run_suite,
+    "unpack": tree.run_unpack,
 }
 """What a forked interpreter can be, by the kind of process."""
 
@@ -308,11 +310,10 @@ class Init:
             kernel.set_limits(process["cpu_seconds"], OPEN_FILES, STACK_BYTES)
             if process["kind"] == "exec":
                 self.confinement.drop(process["uid"], dumpable=True)
-                if process["source"]:
-                    with open(process["source"], "wb") as file:
-                        file.write(os.pread(3, 1 << 30, 0))
+                write_files(process)
                 execute(process)
             self.confinement.drop(process["uid"], dumpable=process["uid"] == JUDGED_UID)
+            write_files(process)
             runner = process["kind"]
             os.close(failure)
         except BaseException as error:  # noqa: BLE001 - told to the host, whatever it is
@@ -333,6 +334,15 @@ def place(descriptors: "list[int]") -> "list[int]":
         os.dup2(base + index, index)
     os.closerange(len(descriptors), OPEN_FILES)
     return list(range(len(descriptors)))
+
+
+def write_files(process: Json) -> None:
+    """Write the files that the process is to find, as the process's own user."""
+    for path, name in process["files"].items():
+        descriptor = 3 + process["passed"].index(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(os.pread(descriptor, 1 << 30, 0))
 
 
 def execute(process: Json) -> None:

@@ -103,7 +103,7 @@ def run_main(descriptors: "list[int]", process: Json) -> None:
     module = ModuleType("__main__")
     module.__dict__.update(__file__=FILE, __builtins__=__builtins__)
     sys.modules["__main__"] = module
-    sys.argv[:] = ["solution.py"]
+    sys.argv[:] = ["solution.py", *process["argv"]]
     add_site_builtins()
     del source, claims, process, descriptors
     status = 0

@@ -1,0 +1,87 @@
+"""`project`: the answer onto a tree of files, a build command, a test command with a line for every test.
+
+Test code and answer share processes here, for any language and any test framework: an answer that takes
+the test command over can print its lines. What holds: the test files are put in after the build, the
+tree is read-only while the tests run, every expected test must be reported exactly once, and an answer
+cannot add the files by which test frameworks are steered.
+"""
+
+import json
+from collections import Counter
+
+from sandbox import judgement
+from sandbox.errors import GraderFault
+from sandbox.graders.common import PlainTest, crash, verdict
+from sandbox.jails import Process, Report
+from sandbox.languages import BUILD
+from sandbox.limits import COMPILE, RunLimits, resolve
+from sandbox.patches import BadAnswer, files_of
+from sandbox.scoring import shorten
+from sandbox.session import MAX_LOG_CHARACTERS, CompileError, Session, process_cpu_seconds
+from schemas import NamedTest, ProjectGrader, TestVerdict, VerdictKind
+
+
+async def judge_project(session: Session, grader: ProjectGrader) -> list[TestVerdict]:
+    """Unpack, build, unpack the test files, run the tests once."""
+    try:
+        tree = files_of(session.program.decode("utf-8"), grader.files, grader.target)
+    except (BadAnswer, UnicodeDecodeError) as error:
+        raise CompileError(str(error)) from None
+    await unpack(session, tree)
+    if grader.build is not None:
+        report = await command(session, grader.build, COMPILE, building=True)
+        if not judgement.ended_well(report):
+            limit = judgement.limit_reached(report, COMPILE)
+            words = f"The build {judgement.LIMIT_WORDS[limit]}.\n" if limit else ""
+            log = (report.stdout + report.stderr).decode("utf-8", "replace").replace(f"{BUILD}/", "")
+            raise CompileError(shorten(words + log.strip(), MAX_LOG_CHARACTERS) or judgement.ending(report))
+    if grader.test_files:
+        await unpack(session, grader.test_files)
+    limits = resolve(grader.limits, session.language.limits)
+    report = await command(session, grader.test, limits)
+    return [_verdict(grader, test, number, report, limits) for number, test in enumerate(grader.tests, 1)]
+
+
+async def unpack(session: Session, files: dict[str, str]) -> None:
+    """Write files below `/build`."""
+    process = Process(
+        kind="unpack", env=session.environment, passed=("tree",), cpu_seconds=process_cpu_seconds(COMPILE)
+    )
+    report = await session.run([process], COMPILE, {"tree": json.dumps(files).encode()}, build_writable=True)
+    if not judgement.ended_well(report):
+        limit = judgement.limit_reached(report, COMPILE)
+        if limit is None and report.stderr:
+            raise CompileError("the files of the answer cannot be written: " + crash(report))
+        raise CompileError("the files of the answer are too large")
+
+
+async def command(session: Session, line: str, limits: RunLimits, *, building: bool = False) -> Report:
+    """Run a shell command of the task's in the tree."""
+    process = Process(
+        kind="exec",
+        argv=("/usr/bin/sh", "-c", line),
+        env=session.environment,
+        cwd=BUILD,
+        cpu_seconds=process_cpu_seconds(limits),
+    )
+    report = await session.run([process], limits, {}, build_writable=building)
+    if report.failure:
+        raise GraderFault("a project's commands need a shell, and there is none in the jail of its language")
+    return report
+
+
+def _verdict(grader: ProjectGrader, test: NamedTest, number: int, report: Report, limits: RunLimits) -> TestVerdict:
+    lines = Counter(report.stdout.decode("utf-8", "replace").splitlines())
+    passed, failed = lines[f"PASS {test.id}"], lines[f"FAIL {test.id}"]
+    any_failed = any(line.startswith("FAIL ") for line in lines)
+    limit = judgement.limit_reached(report, limits)
+    if failed:
+        kind, words = VerdictKind.WRONG_ANSWER, ""
+    elif passed == 1 and (any_failed or judgement.ended_well(report)):
+        kind, words = VerdictKind.ACCEPTED, ""
+    elif limit is not None:
+        kind, words = limit, judgement.LIMIT_WORDS[limit]
+    else:
+        kind, words = judgement.failed_kind(report), "not reported once by a run that ended well: " + crash(report)
+    about = PlainTest(test.id, grader.hidden or test.hidden, test.required, test.weight)
+    return verdict(about, number, kind, report, words)

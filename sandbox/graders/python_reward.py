@@ -1,0 +1,74 @@
+"""`python`: the user's own reward function, called in a jail with the answer as text.
+
+The function is trusted to mean well and to be wrong: it runs confined like any program, and what it
+raises, or a limit that it runs into, is a failure to grade (invariant 7), never a reward.
+"""
+
+import json
+import math
+from typing import Any, cast
+
+from sandbox import claims, judgement
+from sandbox.errors import GraderFault
+from sandbox.graders.common import crash, message, require_compiled
+from sandbox.inside.values import decode
+from sandbox.jails import Process
+from sandbox.judgement import Judgement
+from sandbox.limits import resolve
+from sandbox.session import CompileError, Session, new_nonce, process_cpu_seconds
+from schemas import PythonGrader, VerdictKind
+
+RESULT_BYTES = 64 * 1024
+MAX_COMPONENTS = 100
+
+
+async def judge_reward(session: Session, grader: PythonGrader) -> Judgement:
+    """Call the function once; `session` is of the answer and is not opened."""
+    if grader.language != "python":
+        raise GraderFault(f"a reward function is Python, not {grader.language}")
+    own = await session.another("python", grader.program.encode())
+    limits = resolve(grader.limits, own.language.limits)
+    nonce = new_nonce()
+    process = Process(
+        kind="call",
+        env=own.environment,
+        passed=("program", "payload", "result"),
+        nonce=nonce,
+        entry_point=grader.function,
+        result_bytes=RESULT_BYTES,
+        cpu_seconds=process_cpu_seconds(limits),
+    )
+    payload = json.dumps([session.program.decode("utf-8", "surrogatepass"), grader.task]).encode()
+    contents = {"program": own.program, "payload": payload}
+    report = await own.run([process], limits, contents, result_bytes=RESULT_BYTES + 4096)
+    claimed = claims.parse(report.result, nonce)
+    try:
+        require_compiled(claimed, report, limits)
+    except CompileError as error:
+        raise GraderFault(f"the reward function does not compile: {error}") from error
+    limit = judgement.limit_reached(report, limits)
+    if limit is not None:
+        raise GraderFault(f"the reward function {judgement.LIMIT_WORDS[limit]}")
+    if not claimed.valid or set(claimed.bodies) != {"value"}:
+        words = next((message(body) for name, body in claimed.bodies.items() if name != "value"), "") or crash(report)
+        raise GraderFault(f"the reward function failed: {words}")
+    reward, components = read(decode(claimed.bodies["value"]))
+    return Judgement(VerdictKind.ACCEPTED, (), "", own.cpu_ns / 1e9, reward, components)
+
+
+def read(value: Any) -> tuple[float, dict[str, float]]:
+    """Take a reward, or named components with one named `reward`; GraderFault for anything else."""
+    if not isinstance(value, dict):
+        return number(value, "the reward"), {}
+    parts = cast(dict[Any, Any], value)
+    if "reward" not in parts or len(parts) > MAX_COMPONENTS or not all(isinstance(name, str) for name in parts):
+        raise GraderFault(f"the reward function's dict needs `reward` and at most {MAX_COMPONENTS} named numbers")
+    components = {str(name): number(part, name) for name, part in parts.items()}
+    return components.pop("reward"), components
+
+
+def number(value: Any, what: str) -> float:
+    """Take a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise GraderFault(f"the reward function gave no finite number for {what}: {value!r}"[:300])
+    return float(value)

@@ -1,0 +1,123 @@
+"""Files out of an answer to a project task: a unified diff, whole files as JSON, or the text of one file. Pure."""
+
+import json
+import re
+from typing import Any, cast
+
+MAX_FILES = 1000
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_STEERS_TESTS = frozenset({"conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "sitecustomize.py", "usercustomize.py"})
+"""Names that change how tests run: an answer may not bring one that the base tree does not have."""
+
+
+class BadAnswer(ValueError):
+    """The answer is no set of files, or does not fit the tree; `str()` says why, for the model."""
+
+
+def files_of(answer: str, base: dict[str, str], target: str | None) -> dict[str, str]:
+    """Return the tree with the answer put onto it."""
+    text = answer.lstrip()
+    if target is not None and not text.startswith(("diff --git ", "--- ")):
+        changed: dict[str, str | None] = {target: answer}
+    elif text.startswith(("diff --git ", "--- ")):
+        changed = apply(text, base)
+    else:
+        changed = _whole(text)
+    tree = dict(base)
+    for path, content in changed.items():
+        _check(path, base)
+        if content is None:
+            tree.pop(path, None)
+        else:
+            tree[path] = content
+    return tree
+
+
+def _whole(text: str) -> dict[str, str | None]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadAnswer("the answer is neither a unified diff nor a JSON object of files") from None
+    if not isinstance(value, dict):
+        raise BadAnswer("the answer's JSON is no object of files")
+    files = cast(dict[str, Any], value)
+    if len(files) > MAX_FILES or not all(isinstance(content, str) for content in files.values()):
+        raise BadAnswer(f"the answer's JSON must map at most {MAX_FILES} paths to texts")
+    return dict(files)
+
+
+def _check(path: str, base: dict[str, str]) -> None:
+    parts = path.split("/")
+    if not path or path.startswith("/") or any(part in ("", ".", "..") for part in parts) or "\0" in path:
+        raise BadAnswer(f"not a path in the project: {path[:100]!r}")
+    if parts[-1] in _STEERS_TESTS and path not in base:
+        raise BadAnswer(f"an answer may not add {parts[-1]}")
+
+
+def apply(diff: str, base: dict[str, str]) -> dict[str, str | None]:
+    """Apply a unified diff; None: the file is deleted. Every context line must be where the diff says."""
+    changed: dict[str, str | None] = {}
+    lines = diff.splitlines(keepends=True)
+    position = 0
+    while position < len(lines):
+        if not lines[position].startswith("--- "):
+            position += 1
+            continue
+        if position + 1 >= len(lines) or not lines[position + 1].startswith("+++ "):
+            raise BadAnswer("the diff has a --- line without its +++ line")
+        old, new = _name(lines[position]), _name(lines[position + 1])
+        source = base.get(old, "") if old is not None else ""
+        if old is not None and old not in base:
+            raise BadAnswer(f"the diff changes {old[:100]}, which is not there")
+        position, text = _apply_hunks(lines, position + 2, source, new or old or "")
+        if new is None:
+            changed[old or ""] = None
+        else:
+            changed[new] = text
+            if old is not None and old != new:
+                changed[old] = None
+    if not changed:
+        raise BadAnswer("the diff changes no file")
+    return changed
+
+
+def _name(line: str) -> str | None:
+    name = line[4:].split("\t")[0].strip()
+    return None if name == "/dev/null" else re.sub(r"^[ab]/", "", name)
+
+
+def _apply_hunks(lines: list[str], position: int, source: str, name: str) -> tuple[int, str]:
+    old = source.splitlines(keepends=True)
+    out: list[str] = []
+    done = 0
+    while position < len(lines) and (hunk := _HUNK.match(lines[position])):
+        start = max(0, int(hunk[1]) - (0 if hunk[2] == "0" else 1))
+        if not done <= start <= len(old):
+            raise BadAnswer(f"a hunk of the diff is outside {name}")
+        out += old[done:start]
+        done = start
+        position += 1
+        left, right = int(hunk[2] or 1), int(hunk[4] or 1)
+        while (left > 0 or right > 0) and position < len(lines):
+            mark, body = lines[position][:1], lines[position][1:]
+            if position + 1 < len(lines) and lines[position + 1].startswith("\\ No newline"):
+                body = body.rstrip("\n")
+            if mark in (" ", "-", "\n"):
+                body = "\n" if mark == "\n" else body
+                if done >= len(old) or old[done].rstrip("\n") != body.rstrip("\n"):
+                    raise BadAnswer(f"the diff does not fit {name} at line {done + 1}")
+                if mark != "-":
+                    out.append(old[done])
+                    right -= 1
+                done, left = done + 1, left - 1
+            elif mark == "+":
+                out.append(body)
+                right -= 1
+            elif mark != "\\":
+                break
+            position += 1
+        if left > 0 or right > 0:
+            raise BadAnswer(f"a hunk of the diff for {name} is cut off")
+        while position < len(lines) and lines[position].startswith("\\"):
+            position += 1
+    return position, "".join([*out, *old[done:]])
