@@ -1,0 +1,169 @@
+"""A hop on a real broker, in both shells: dead letters, versions, floors, rebalances, stored offsets.
+
+Each test runs both shells at once: the bundled broker takes 8 seconds to form a consumer group.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from schemas import Event
+from tests.integration.wire.hops import (
+    SHELLS,
+    Echo,
+    Holding,
+    commit_as,
+    count,
+    read_rewards,
+    read_topic,
+    rollout,
+    rollouts,
+    running,
+    until,
+)
+from wire.clients import connect, make_producer
+from wire.errors import StoredOffsetOutOfRange, UpgradeFirst
+from wire.lag import group_lag
+from wire.publisher import Publisher
+from wire.records import Outgoing, Record
+from wire.settings import KafkaSettings
+from wire.topics import apply_topics
+
+Scenario = Callable[[str, KafkaSettings], Awaitable[None]]
+"""What is done with one shell on topics of its own."""
+
+
+async def both(kafka: KafkaSettings, scenario: Scenario) -> None:
+    async with asyncio.TaskGroup() as group:
+        for shell in SHELLS:
+            settings = dataclasses.replace(kafka, prefix=f"{kafka.prefix}{shell}.")
+            await apply_topics(settings, partitions=4)
+            group.create_task(_run(scenario, shell, settings))
+
+
+async def _run(scenario: Scenario, shell: str, settings: KafkaSettings) -> None:
+    await scenario(shell, settings)
+
+
+@asynccontextmanager
+async def raw_producer(settings: KafkaSettings) -> AsyncGenerator[AIOKafkaProducer]:
+    """What a user with kcat is."""
+    producer = make_producer(settings, "someone")
+    await connect(producer, settings)
+    try:
+        yield producer
+    finally:
+        await producer.stop()
+
+
+async def test_what_cannot_be_handled_is_put_aside_and_what_is_too_new_stops_the_worker(
+    new_kafka: KafkaSettings, tmp_path: Path
+) -> None:
+    junk = {b"\x00\xff not JSON", b'{"type": "rollout", "rollout_id": 3}', b'{"schema_version": 7}'}
+
+    async def scenario(shell: str, kafka: KafkaSettings) -> None:
+        async with Publisher(kafka, "rollout") as publisher:
+            await publisher.send_all([*rollouts(20), Outgoing("rollouts", "bad", rollout("bad", text="fails"))])
+        async with raw_producer(kafka) as producer:
+            topic = kafka.name("rollouts")
+            for number, value in enumerate(junk):
+                await producer.send_and_wait(topic, value, partition=number)
+            # of one of our roles: the worker is too old to know what it is
+            await producer.send_and_wait(topic, b'{"schema_version": 7}', partition=3, headers=[("writer", b"rollout")])
+
+        hop = Echo()
+        with pytest.raises(UpgradeFirst, match="upgrade me first: rollout wrote to rollouts"):
+            await run_to_its_end(shell, hop, kafka, tmp_path)
+        hop.readable = True  # upgraded
+        async with running(shell, hop, kafka, tmp_path) as task:
+async def test_a_floor_holds_the_commit_and_a_restart_reads_from_it(new_kafka: KafkaSettings, tmp_path: Path) -> None:
+    async def scenario(shell: str, kafka: KafkaSettings) -> None:
+        async with Publisher(kafka, "rollout") as publisher:
+            await publisher.send_all(
+                [Outgoing("rollouts", f"g{number}", rollout(f"g{number}"), partition=0) for number in range(10)]
+            )
+
+        async def committed() -> int:
+            [lag] = await group_lag(kafka, "dispatch", ["rollouts"])
+            return lag.committed
+
+        hop = Holding()
+        hop.held = 4
+        async with running(shell, hop, kafka, tmp_path) as task:
+
+            async def all_handled_and_some_committed() -> bool:
+                return len(hop.seen) == 10 and await committed() > 0
+
+            await until(all_handled_and_some_committed, task)
+            await asyncio.sleep(1.5)  # another commit interval: it must stay
+            assert await committed() == 4
+        assert await committed() == 4, "the last commit at the stop respects it too"
+        again = Holding()
+        async with running(shell, again, kafka, tmp_path) as task:
+
+            async def up_to_the_end() -> bool:
+                return await committed() == 10
+
+            await until(up_to_the_end, task)
+        assert again.seen == [(0, offset) for offset in range(4, 10)]
+
+    await both(new_kafka, scenario)
+
+
+async def test_two_members_share_and_a_rebalance_loses_nothing(new_kafka: KafkaSettings, tmp_path: Path) -> None:
+    class Joining(Echo):
+        topics = ("generations", "rollouts", "rewards")  # read together, as collect does
+        name = "collect"
+
+        async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+            await asyncio.sleep(0.02)
+            return []
+
+    async def scenario(shell: str, kafka: KafkaSettings) -> None:
+        first, second = Joining(), Joining()
+        async with running(shell, first, kafka, tmp_path, "worker-0") as one:
+
+            async def first_has_all() -> bool:
+                return len(first.owned) == 12
+
+            await until(first_has_all, one)
+            async with Publisher(kafka, "rollout") as publisher:
+                await publisher.send_all(rollouts(200))
+            async with running(shell, second, kafka, tmp_path, "worker-1") as two:
+
+                async def shared() -> bool:
+                    return len(first.owned) == len(second.owned) == 6
+
+                await until(shared, two)
+                for hop in (first, second):
+                    numbers = {number for _, number in hop.owned}
+                    assert hop.owned == {(topic, number) for topic in hop.topics for number in numbers}
+                async with Publisher(kafka, "rollout") as publisher:
+                    await publisher.send_all(rollouts(200))
+
+                async def all_committed() -> bool:
+                    lags = await group_lag(kafka, "collect", ["rollouts"])
+                    return lags[0].events == 0
+
+                await until(all_committed, one)
+
+    await both(new_kafka, scenario)
+
+
+async def test_a_stored_offset_of_another_log_stops_the_worker(new_kafka: KafkaSettings, tmp_path: Path) -> None:
+    async def scenario(shell: str, kafka: KafkaSettings) -> None:
+        async with Publisher(kafka, "rollout") as publisher:
+            await publisher.send_all(rollouts(8))
+        await commit_as(kafka, "dispatch", {("rollouts", 2): 1000})
+        hop = Echo()
+        with pytest.raises(StoredOffsetOutOfRange, match=r"offset 1000 of .*rollouts \[2\]"):
+            async with running(shell, hop, kafka, tmp_path) as task, asyncio.timeout(60):
+                await asyncio.wait([task])
+        assert hop.seen == []
+
+    await both(new_kafka, scenario)
