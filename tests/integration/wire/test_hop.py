@@ -23,6 +23,7 @@ from tests.integration.wire.hops import (
     read_topic,
     rollout,
     rollouts,
+    run_to_its_end,
     running,
     until,
 )
@@ -67,20 +68,39 @@ async def test_what_cannot_be_handled_is_put_aside_and_what_is_too_new_stops_the
     junk = {b"\x00\xff not JSON", b'{"type": "rollout", "rollout_id": 3}', b'{"schema_version": 7}'}
 
     async def scenario(shell: str, kafka: KafkaSettings) -> None:
+        topic = kafka.name("rollouts")
+        async with raw_producer(kafka) as producer:
+            for value in junk:
+                await producer.send_and_wait(topic, value, key=b"x")
         async with Publisher(kafka, "rollout") as publisher:
             await publisher.send_all([*rollouts(20), Outgoing("rollouts", "bad", rollout("bad", text="fails"))])
-        async with raw_producer(kafka) as producer:
-            topic = kafka.name("rollouts")
-            for number, value in enumerate(junk):
-                await producer.send_and_wait(topic, value, partition=number)
-            # of one of our roles: the worker is too old to know what it is
-            await producer.send_and_wait(topic, b'{"schema_version": 7}', partition=3, headers=[("writer", b"rollout")])
+        async with running(shell, Echo(), kafka, tmp_path, fails=UpgradeFirst) as task:
 
-        hop = Echo()
-        with pytest.raises(UpgradeFirst, match="upgrade me first: rollout wrote to rollouts"):
-            await run_to_its_end(shell, hop, kafka, tmp_path)
-        hop.readable = True  # upgraded
-        async with running(shell, hop, kafka, tmp_path) as task:
+            async def all_done() -> bool:
+                return await count(kafka, "rewards") >= 21 and await count(kafka, "dead-letters") >= 4
+
+            await until(all_done, task)
+            async with raw_producer(kafka) as producer:
+                headers = [("writer", b"rollout")]
+                await producer.send_and_wait(topic, b'{"schema_version": 7}', partition=0, headers=headers)
+        letters = await read_topic(kafka, "dead-letters")
+        kinds = {letter.value: letter.headers["kind"].decode() for letter in letters}
+        assert {value: kinds[value] for value in junk} == dict.fromkeys(junk, "malformed") | {
+            b'{"schema_version": 7}': "unknown_version"
+        }
+        [exhausted] = [letter for letter in letters if letter.value not in junk]
+        assert exhausted.headers["attempts"] == b"2"
+        assert exhausted.headers["reason"] == b"the jail is on fire"
+        origins = {(letter.headers["origin-partition"], letter.headers["origin-offset"]) for letter in letters}
+        assert len(origins) == 4
+        feedback = {reward.context.group_id: reward.feedback for reward in await read_rewards(kafka)}
+        assert feedback == {f"g{number}": "ok" for number in range(20)} | {"bad": "the jail is on fire"}
+        [lag] = await group_lag(kafka, "dispatch", ["rollouts"])
+        assert lag.events == 1, "accepted + dead-lettered = sent; the one that is too new waits for the upgrade"
+
+    await both(new_kafka, scenario)
+
+
 async def test_a_floor_holds_the_commit_and_a_restart_reads_from_it(new_kafka: KafkaSettings, tmp_path: Path) -> None:
     async def scenario(shell: str, kafka: KafkaSettings) -> None:
         async with Publisher(kafka, "rollout") as publisher:
@@ -162,8 +182,7 @@ async def test_a_stored_offset_of_another_log_stops_the_worker(new_kafka: KafkaS
         await commit_as(kafka, "dispatch", {("rollouts", 2): 1000})
         hop = Echo()
         with pytest.raises(StoredOffsetOutOfRange, match=r"offset 1000 of .*rollouts \[2\]"):
-            async with running(shell, hop, kafka, tmp_path) as task, asyncio.timeout(60):
-                await asyncio.wait([task])
+            await run_to_its_end(shell, hop, kafka, tmp_path)
         assert hop.seen == []
 
     await both(new_kafka, scenario)
