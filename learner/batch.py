@@ -48,7 +48,7 @@ class MicroBatch:
     position_ids: Tensor | None
     """[rows, columns] int64: every answer goes on from its prompt. None: 0, 1, 2, …"""
     attention_mask: Tensor | None
-    """[rows, 1, columns, columns] bool, True where attended. None: causal; padding is to the right of all that counts."""
+    """[rows, 1, columns, columns] bool, True: attended. None: causal; padding is to the right of all that counts."""
     rows: Tensor
     """[tokens] int64, like the four below."""
     columns: Tensor

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import torch
-
 from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.config import LearnerConfig
 from learner.engine import Engine, start_engine
@@ -40,9 +38,8 @@ class Trainer:
     ) -> None:
         self.abandon()
         await asyncio.to_thread(self._thread.shutdown, wait=True)
+        # the process group stays: DeepSpeed keeps clones of it for as long as the process lives
         self._engine = None
-        if torch.distributed.is_initialized():
-            torch.distributed.destroy_process_group()
 
     async def start(self, checkpoint: Path | None) -> None:
         """Load the model, and the checkpoint over it. Raises CompilerMissing, UnsupportedModel, CheckpointError."""

@@ -1,0 +1,131 @@
+"""A model, settings and groups small enough to train on in a test."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from learner.config import LearnerConfig
+from learner.engine import Engine
+from schemas import Member, PolicyVersion, SourcePosition, TokenSpan, Trajectory
+from schemas.tokens import pack_logprobs, pack_token_ids
+
+VOCABULARY = 97
+
+
+def tiny_model(directory: Path, seed: int = 0) -> Path:
+    """A random Llama of 20,000 parameters as a Hugging Face directory, with stand-ins for its tokenizer's files."""
+    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            tie_word_embeddings=True,
+        )
+    )
+    model.generation_config = GenerationConfig(eos_token_id=[3, 5], pad_token_id=3)
+    model.save_pretrained(directory)
+    (directory / "tokenizer.json").write_text('{"stand": "in"}')
+    (directory / "chat_template.jinja").write_text("{{ messages }}")
+    return directory
+
+
+def learner_config(directory: Path, model_directory: Path, **changes: Any) -> LearnerConfig:
+    """Settings of a run in `directory`."""
+    settings: dict[str, Any] = {
+        "run_id": "run-1",
+        "run_directory": directory,
+        "model_directory": model_directory,
+        "partitions": 4,
+        "batch_groups": 2,
+        "max_staleness": 1,
+        "max_updates": 3,
+        "learning_rate": 1e-3,
+        "warmup_updates": 2,
+        "betas": (0.9, 0.95),
+        "weight_decay": 0.1,
+        "clip_low": 0.2,
+        "clip_high": 0.28,
+        "max_grad_norm": 0.5,
+        "micro_batch_tokens": 64,
+        "zero_stage": 1,
+        "dtype": "float32",
+        "device": "cpu",
+        "num_threads": 1,
+        "seed": 0,
+        "checkpoint_every_updates": 1,
+        "keep_checkpoints": 2,
+        "snapshot_every_updates": 1,
+        "keep_snapshots": 2,
+    }
+    return LearnerConfig(**(settings | changes))
+
+
+def trajectory(
+    number: int, *, log_id: str = "log-1", version: PolicyVersion | None = None, **changes: Any
+) -> Trajectory:
+    """A group of four answers of 3 to 9 tokens to one prompt, rewards 1, 0, −1 and none; the same for each number."""
+    generator = np.random.default_rng(number)
+    prompt = generator.integers(0, VOCABULARY, 6).tolist()
+    members = [
+        Member(
+            sample_index=index,
+            digest=f"{number}-{index}",
+            reward=reward,
+            unscorable=None if reward is not None else "fault",
+            spans=(
+                TokenSpan(token_ids=pack_token_ids(prompt)),
+                sampled_span(
+                    generator.integers(0, VOCABULARY, int(generator.integers(3, 10))).tolist(),
+                    version or PolicyVersion(1, 0),
+                ),
+            ),
+        )
+        for index, reward in enumerate((1.0, 0.0, -1.0, None))
+    ]
+    fields: dict[str, Any] = {
+        "run_id": "run-1",
+        "group_id": f"group-{number}",
+        "log_id": log_id,
+        "admission_number": number,
+        "domain": "sums",
+        "prompt_id": f"prompt-{number}",
+        "num_samples": len(members),
+        "members": tuple(members),
+        "source": SourcePosition(source="train", index=number),
+    }
+    return Trajectory(**(fields | changes))
+
+
+def sampled_span(token_ids: Sequence[int], version: PolicyVersion) -> TokenSpan:
+    """A trainable span; every log-prob is that of a uniform choice."""
+    logprob = -float(np.log(VOCABULARY))
+    return TokenSpan(
+        token_ids=pack_token_ids(token_ids),
+        logprobs=pack_logprobs([logprob] * len(token_ids)),
+        trainable=True,
+        policy_version=version,
+    )
+
+
+def weights_of(engine: Engine) -> dict[str, torch.Tensor]:
+    """A copy of every parameter, whole."""
+    copies: dict[str, torch.Tensor] = {}
+    for name, parameter in engine.parameters():
+        with engine.gathered(parameter) as whole:
+            copies[name] = whole.detach().clone()
+    return copies
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON-lines file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
