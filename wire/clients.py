@@ -25,6 +25,7 @@ from wire.settings import KafkaSettings
 __all__ = [
     "BrokerUnreachable",
     "broker_errors",
+    "close",
     "connect",
     "make_admin",
     "make_consumer",
@@ -110,7 +111,7 @@ async def connect(client: Client, settings: KafkaSettings) -> None:
         # its background tasks must have begun: aiokafka's stop() raises CancelledError for one that has not
         await asyncio.sleep(0)
     except BaseException:
-        await _close(client)
+        await close(client)
         raise
 
 
@@ -142,11 +143,17 @@ def partition_of(key: str, partitions: int) -> int:
     return (murmur2(key.encode()) & 0x7FFFFFFF) % partitions
 
 
-async def _close(client: Client) -> None:
-    if isinstance(client, AIOKafkaAdminClient):
-        await client.close()
-    elif isinstance(client, AIOKafkaConsumer | AIOKafkaProducer):
-        await client.stop()
+async def close(client: Client) -> None:
+    """Close a client, also when its broker is gone: aiokafka then lets out the cancellation of its own tasks."""
+    try:
+        if isinstance(client, AIOKafkaAdminClient):
+            await client.close()
+        elif isinstance(client, AIOKafkaConsumer | AIOKafkaProducer):
+            await client.stop()
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():  # it was meant for us
+            raise
 
 
 def _common(settings: KafkaSettings, client_id: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError, KafkaError
 
-from wire.clients import broker_errors, connect, make_consumer
+from wire.clients import broker_errors, close, connect, make_consumer
 from wire.errors import BrokerUnreachable
 from wire.hop import Hop
 from wire.metrics import Metrics
@@ -68,7 +68,7 @@ async def run_consumer_hop(
         finally:
             await runner.drain(STOP_GRACE_SECONDS if runner.failure is None else 0)
             await shell.commit_last()
-            await consumer.stop()
+            await close(consumer)
 
 
 # aiokafka awaits what a listener's methods return, though its base class is not typed so

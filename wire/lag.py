@@ -7,7 +7,7 @@ from typing import NamedTuple
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.topics import topic_spec
-from wire.clients import broker_errors, connect, make_consumer
+from wire.clients import broker_errors, close, connect, make_consumer
 from wire.offsets import end_offsets, probe
 from wire.settings import KafkaSettings
 from wire.tail import Tail
@@ -74,7 +74,7 @@ async def _committed(
         with broker_errors(settings):
             return {place: await consumer.committed(place) for place in places}
     finally:
-        await consumer.stop()
+        await close(consumer)
 
 
 async def _oldest_age(settings: KafkaSettings, topic: str, behind: dict[TopicPartition, int]) -> float:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.topics import MIB
-from wire.clients import REQUEST_TIMEOUT_SECONDS, broker_errors, connect, make_consumer
+from wire.clients import REQUEST_TIMEOUT_SECONDS, broker_errors, close, connect, make_consumer
 from wire.errors import BrokerUnreachable, StoredOffsetOutOfRange
 from wire.settings import KafkaSettings
 
@@ -21,7 +21,7 @@ async def probe(settings: KafkaSettings) -> AsyncGenerator[AIOKafkaConsumer]:
     try:
         yield consumer
     finally:
-        await consumer.stop()
+        await close(consumer)
 
 
 async def end_offsets(

@@ -12,7 +12,7 @@ from aiokafka.errors import ProducerFenced
 
 from schemas.codec import encode
 from schemas.topics import DEAD_LETTERS, topic_spec
-from wire.clients import LARGEST_EVENT_BYTES, broker_errors, connect, make_producer
+from wire.clients import LARGEST_EVENT_BYTES, broker_errors, close, connect, make_producer
 from wire.dead_letters import DeadLetterKind, dead_letter_headers, dead_letter_key
 from wire.errors import Fenced
 from wire.records import WRITER_HEADER, Outgoing, Record, header_list
@@ -59,7 +59,7 @@ class Publisher:
     ) -> None:
         producer, self._running = self._running, None
         if producer is not None:
-            await producer.stop()
+            await close(producer)
 
     async def send(self, out: Outgoing) -> Position:
         """Publish one event; returns when every in-sync replica has it.

@@ -7,7 +7,7 @@ from typing import Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
-from wire.clients import broker_errors, connect, make_consumer
+from wire.clients import broker_errors, close, connect, make_consumer
 from wire.errors import StoredOffsetOutOfRange
 from wire.offsets import check_offsets
 from wire.records import Record, record_of
@@ -31,7 +31,7 @@ class Tail:
         try:
             await check_offsets(consumer, self._settings, self._start)
         except BaseException:
-            await consumer.stop()
+            await close(consumer)
             raise
         consumer.assign(list(self._start))
         for partition, offset in self._start.items():
@@ -42,7 +42,7 @@ class Tail:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._consumer.stop()
+        await close(self._consumer)
         self._running = None
 
     async def poll(self, timeout_seconds: float = 0.5, max_records: int | None = None) -> list[Record]:
