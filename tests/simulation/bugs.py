@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from learner.feed import Feed
 from learner.position import Position
 from schemas import DropReason, Event, PolicyVersion, Progress, Reward, Rollout, SourceEnd
@@ -63,8 +65,6 @@ def _digest_not_compared() -> list[Patch]:
     right = Group.add_reward
 
     def wrong(self: Group, reward: Reward) -> bool:
-        import msgspec
-
         index = reward.context.sample_index
         rollout = self._rollouts.get(index)  # pyright: ignore[reportPrivateUsage]
         if rollout is not None:
@@ -129,20 +129,6 @@ def _drained_at_once() -> list[Patch]:
     return [(gather, "_drained", wrong)]
 
 
-def _members_do_not_wait() -> list[Patch]:
-    """A member that overtakes its generation is taken for a late one, so that only the deadline ends its group."""
-    right = Group.close_at_deadline
-
-    def wrong(self: Any, generation_offset: int) -> bool:
-        return True
-
-    def never(self: Group, partition: int) -> Any:
-        assert len(self._rollouts) < self.blank.num_samples, "a member was lost"  # pyright: ignore[reportPrivateUsage]
-        return right(self, partition)
-
-    return [(gather._Partition, "has_read", wrong)]  # pyright: ignore[reportPrivateUsage]
-
-
 def _position_past_held() -> list[Patch]:
     """The checkpoint's offsets are those to read next, whatever is held."""
 
@@ -186,6 +172,16 @@ def _stale_groups_trained() -> list[Patch]:
         return [] if outcome == DropReason.STALE else right(self, numbers, outcome)
 
     return [(Feed, "_end_held", wrong)]
+
+
+def _any_life_may_end() -> list[Patch]:
+    """An end that the scheduler gave to an earlier life of the learner is taken for the end of this one."""
+
+    def wrong(self: Feed, event: Any) -> None:
+        if event.log_id == self.position.log_id:
+            self.position.admitted, self.position.drain_reason = event.admitted, event.reason
+
+    return [(Feed, "_drained", wrong)]
 
 
 def _no_partial_batch() -> list[Patch]:
@@ -279,7 +275,7 @@ BUGS: dict[str, Callable[[], list[Patch]]] = {
         _commit_one_too_far, _commit_the_highest_done, _slot_never_freed, _digest_not_compared, _last_rollout_wins,
         _no_floor, _floor_of_members_only, _ended_before_published, _drained_at_once, _position_past_held,
         _duplicates_trained, _numbers_survive_their_log, _rolled_back_versions_stay_young, _stale_groups_trained,
-        _no_partial_batch, _ledger_not_rolled_back, _identities_forgotten, _numbers_from_progress,
+        _any_life_may_end, _no_partial_batch, _ledger_not_rolled_back, _identities_forgotten, _numbers_from_progress,
         _lower_incarnation_heard, _ends_counted_up_only, _source_end_committed, _prompts_committed_when_read,
         _one_admitted_too_many,
     )

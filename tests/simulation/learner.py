@@ -181,6 +181,10 @@ class LearnerRole(Role):
     def finished(self) -> bool:
         return self.life is not None and self.life.finished
 
+    @property
+    def closing(self) -> bool:
+        return self.life is not None and self.life.feed.closing and not self.life.finished
+
     def moves(self) -> list[Move]:
         if self.life is None:
             return [self._begin]

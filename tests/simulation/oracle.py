@@ -152,7 +152,9 @@ class Oracle:
         if isinstance(event, SourceEnd):
             return who != "scheduler-train"
         if isinstance(event, CancelRequest) and event.group_id in self.generations:
-            return event.group_id in self.cancelled or event.group_id in self.ends
+            generation = self.generations[event.group_id][2]
+            over = now >= generation.admitted_at + generation.deadline_seconds  # collect is about to end it
+            return over or event.group_id in self.cancelled or event.group_id in self.ends
         return True
 
     def _is_not_needed(self, event: Generation | Rollout | Reward, offset: int) -> bool:

@@ -192,6 +192,9 @@ class World:
             role.rebalance()
         if self.odds(0.003):
             self.learner.false_death()
+        if self.learner.closing and self.odds(0.02):  # the end is short: see that it is cut off often enough
+            self.learner.tell("CRASH")
+            self.learner.crash()
         if self.odds(0.004):
             self.now += self.rng.choice((5.0, 40.0))
 
