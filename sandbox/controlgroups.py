@@ -90,7 +90,8 @@ def _delegated(folder: Path) -> dict[str, Path]:
     return dict.fromkeys(wanted, folder)
 
 
-def _start_time(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
+    """When a process started, in the kernel's ticks, as text: with its pid it names it for good. None: gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
     except OSError:
@@ -102,7 +103,7 @@ class ControlGroup:
 
     def __init__(self, hierarchy: Hierarchy, mark: str) -> None:
         self.hierarchy = hierarchy
-        name = f"{PREFIX}{os.getpid()}-{_start_time(os.getpid())}-{mark}"
+        name = f"{PREFIX}{os.getpid()}-{start_time(os.getpid())}-{mark}"
         self.paths = {controller: parent / name for controller, parent in hierarchy.parents.items()}
         for path in dict.fromkeys(self.paths.values()):
             try:
@@ -211,7 +212,7 @@ def sweep(hierarchy: Hierarchy) -> int:
     for parent in hierarchy.folders:
         for path in parent.glob(f"{PREFIX}*"):
             pid, start, _ = path.name.removeprefix(PREFIX).split("-")
-            if _start_time(int(pid)) == start:
+            if start_time(int(pid)) == start:
                 continue
             for member in _members(path):
                 with contextlib.suppress(ProcessLookupError):

@@ -52,6 +52,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     cpu_seconds: int
     """Of one process: backs up the limit of all."""
+    tasks: int = 0
+    """Limit of the user's tasks; 0: the control group has it."""
     cwd: str = "/tmp/work"
     files: dict[str, str] = {}
     """Paths to write first, each from a descriptor among `passed`."""
@@ -126,7 +128,14 @@ class Jail:
             self._group = ControlGroup(self.site.hierarchy, f"{self.site.token}.{self.number}")
             meters = self._group.meter_files()
             opened += meters.values()
-            arguments = json.dumps({"control": theirs.fileno(), "meters": meters})
+            arguments = json.dumps(
+                {
+                    "control": theirs.fileno(),
+                    "meters": meters,
+                    "python": not self.toolchain.language.run,
+                    "users": self.site.root,
+                }
+            )
             pieces = confinement.binds(self.toolchain)
             staged, script = self._staged(pieces)
             text = confinement.configuration(staged, self._users(), theirs.fileno(), meters, [arguments])
@@ -211,6 +220,9 @@ class Jail:
     ) -> Report:
         """Run the processes until the first of them ends or a limit is reached. The descriptors stay ours."""
         self.limit(limits, result_bytes)
+        if "pids" not in self.site.hierarchy.parents:
+            tasks = limits.processes + _OVERHEAD_PROCESSES
+            processes = [msgspec.structs.replace(process, tasks=tasks) for process in processes]
         request: dict[str, Any] = {
             "op": "run",
             "descriptors": list(descriptors),

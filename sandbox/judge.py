@@ -64,7 +64,9 @@ class Judge:
             )
         hierarchy = controlgroups.probe()
         controlgroups.sweep(hierarchy)
-        self._staging = Path(tempfile.mkdtemp(prefix="headwater-jails-"))
+        _sweep_folders()
+        mark = f"{os.getpid()}-{controlgroups.start_time(os.getpid())}"
+        self._staging = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{mark}-"))
         self._staging.chmod(0o755)
         site = Site(
             Path(report.nsjail), hierarchy, self._staging, root=os.geteuid() == 0, token=secrets.randbelow(1 << 20)
@@ -143,6 +145,17 @@ class Judge:
         if kinds != [VerdictKind.ACCEPTED, VerdictKind.WRONG_ANSWER]:
             detail = result.tests[0].detail if result.tests else result.compile_log
             raise SandboxUnavailable(f"the sandbox's own test fails on this host: {detail}")
+
+
+_FOLDER = "headwater-jails-"
+
+
+def _sweep_folders() -> None:
+    """Remove the (empty) folders of services that are gone."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*-*"):
+        pid, start, _ = path.name.removeprefix(_FOLDER).split("-", 2)
+        if pid.isdigit() and controlgroups.start_time(int(pid)) != start:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 class _Job:

@@ -10,8 +10,9 @@ see it in /proc, and its signals do not reach it: it is process 1.
 
 Before every test `/tmp` is a new, empty file system and no other process is alive.
 
-Arguments: one JSON object, `control` (the descriptor of the host's socket) and `meters` (descriptors of
-the control group's files). Standard library only.
+Arguments: one JSON object, `control` (the descriptor of the host's socket), `meters` (descriptors of the
+control group's files), `python` (whether forks will run answers) and
+`users` (whether the jail has several users). Standard library only.
 """
 
 # ruff: noqa: PTH100, PTH101, PTH102, PTH103, PTH120, PTH123 - every jail would load pathlib for a handful of calls
@@ -32,13 +33,8 @@ from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import answer
 import kernel
 import meters
-import programs
-import suites
-import tester
-import tree
 
 HEADER = struct.Struct(">I")
 MAX_REQUEST_BYTES = 1 << 20
@@ -58,15 +54,6 @@ PRELOADED = (
 
 Json = dict[str, Any]
 Judged = Callable[[], None]
-RUNNERS: "dict[str, Callable[[list[int], Json], None]]" = {
-    "main": programs.run_main,
-    "call": programs.run_call,
-    "answer": answer.run_answer,
-    "check": tester.run_check,
-    "suite": suites.run_suite,
-    "unpack": tree.run_unpack,
-}
-"""What a forked interpreter can be, by the kind of process."""
 
 
 class HostIsGone(Exception):
@@ -113,10 +100,10 @@ class Stream:
 class Init:
     """One jail's life: serve requests until the host hangs up."""
 
-    def __init__(self, control: int, files: "dict[str, int]") -> None:
+    def __init__(self, control: int, files: "dict[str, int]", *, users: bool) -> None:
         self.control = socket.socket(fileno=control)
         self.meters = meters.open_meters(files)
-        self.confinement = kernel.Confinement()
+        self.confinement = kernel.Confinement(users=users)
         self.cores = os.cpu_count() or 1
         self.disk: tuple[int, int] | None = None
         self.build_writable = True
@@ -307,7 +294,7 @@ class Init:
             os.chdir(process["cwd"])
             kernel.first_to_die()
             os.umask(0o022)
-            kernel.set_limits(process["cpu_seconds"], OPEN_FILES, STACK_BYTES)
+            kernel.set_limits(process["cpu_seconds"], process["tasks"], OPEN_FILES, STACK_BYTES)
             if process["kind"] == "exec":
                 self.confinement.drop(process["uid"], dumpable=True)
                 write_files(process)
@@ -322,7 +309,9 @@ class Init:
         os.environ.clear()
         os.environ.update(process["env"])
         gc.enable()
-        return lambda: RUNNERS[runner](list(range(3, 3 + len(process["passed"]))), process)
+        import runners
+
+        return lambda: runners.RUNNERS[runner](list(range(3, 3 + len(process["passed"]))), process)
 
 
 def place(descriptors: "list[int]") -> "list[int]":
@@ -360,9 +349,13 @@ def main() -> Judged:
     arguments = json.loads(sys.argv[1])
     kernel.hide_self()
     gc.disable()
-    for name in PRELOADED.split():
-        __import__(name)
-    init = Init(arguments["control"], arguments["meters"])
+    if arguments["python"]:
+        # for Python the forks run the answers; for other languages they only start one, and forking is
+        # the cheaper the less is loaded
+        __import__("runners")
+        for name in PRELOADED.split():
+            __import__(name)
+    init = Init(arguments["control"], arguments["meters"], users=arguments["users"])
     gc.collect()
     gc.freeze()
     return init.serve()

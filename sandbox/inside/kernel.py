@@ -20,7 +20,7 @@ import struct
 _libc = ctypes.CDLL(None, use_errno=True)
 
 _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT, _PR_SET_SECCOMP = 4, 24, 38, 47, 22
-_PR_SET_PDEATHSIG = 1
+_CLONE_NEWUSER = 0x10000000
 _SECCOMP_MODE_FILTER = 2
 _LAST_CAPABILITY = 63
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND = 1, 2, 4, 32, 4096
@@ -127,7 +127,9 @@ def seccomp_filter() -> bytes:
 class Confinement:
     """The steps that cannot be undone, prepared once so that a test pays only for the calls."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, users: bool) -> None:
+        """Prepare. `users`: the jail has more than one user, as it has where the service is root."""
+        self.users = users
         program = seccomp_filter()
         self._program = ctypes.create_string_buffer(program, len(program))
         header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(self._program))
@@ -137,18 +139,29 @@ class Confinement:
 
     def drop(self, uid: int, *, dumpable: bool) -> None:
         """Become `uid` without any privilege. `dumpable` is off for whoever holds a secret."""
+        if self.users:
+            os.setgroups([])
+        else:
+            _become(uid)
         for capability in range(_LAST_CAPABILITY + 1):
             if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
                 break  # past the last capability this kernel knows
         _check(_libc.prctl(_PR_CAP_AMBIENT, 4, 0, 0, 0), "clear ambient capabilities")
-        if uid != os.getuid():
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
         _check(_libc.capset(self._capability_header, self._no_capabilities), "capset")
         _check(_libc.prctl(_PR_SET_DUMPABLE, int(dumpable), 0, 0, 0), "set dumpable")
         _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
         _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, self._filter, 0, 0), "seccomp")
+
+
+def _become(uid: int) -> None:
+    """Appear as `uid`, in a user namespace below the jail's: for a service that is not root itself."""
+    _check(_libc.unshare(_CLONE_NEWUSER), "unshare")
+    _check(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0), "set dumpable")  # or /proc/self is not ours to write
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} 0 1"), ("gid_map", f"{uid} 0 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
 
 
 def hide_self() -> None:
@@ -156,8 +169,10 @@ def hide_self() -> None:
     _check(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "set dumpable")
 
 
-def set_limits(cpu_seconds: int, files: int, stack_bytes: int) -> None:
-    """Set the per-process limits that back up those of the control group."""
+def set_limits(cpu_seconds: int, tasks: int, files: int, stack_bytes: int) -> None:
+    """Set the per-process limits that back up those of the control group. `tasks` 0: the group has that one."""
+    if tasks:
+        resource.setrlimit(resource.RLIMIT_NPROC, (tasks, tasks))
     for limit, value in (
         (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_NOFILE, files),
