@@ -24,7 +24,16 @@ REPLAY_GRACE_SECONDS = 30.0
 MAX_EARLY_DIGESTS = 8
 """Rewards kept for one sample index until its rollout says which digest counts. Each more is one more crash amid it."""
 
-_REASONS_OF_MEMBERS = frozenset({DropReason.POISONED, DropReason.TOO_LONG, DropReason.CANCELLED})
+_REASONS_OF_MEMBERS = frozenset(
+    {
+        DropReason.POISONED,
+        DropReason.TOO_LONG,
+        DropReason.CANCELLED,
+        DropReason.RUN_ENDED,
+        DropReason.DEADLINE,
+    }
+)
+"""What a rollout worker may say of samples it has not made."""
 
 
 @dataclass(frozen=True, slots=True)

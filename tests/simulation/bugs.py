@@ -3,7 +3,7 @@
 A bug is a list of (owner, attribute, replacement); `planted` puts them in and takes them out again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -283,7 +283,7 @@ BUGS: dict[str, Callable[[], list[Patch]]] = {
 
 
 @contextmanager
-def planted(name: str) -> Iterator[None]:
+def planted(name: str) -> Generator[None]:
     """The code with this bug in it."""
     patches = [(owner, attribute, getattr(owner, attribute), wrong) for owner, attribute, wrong in BUGS[name]()]
     try:

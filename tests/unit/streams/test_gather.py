@@ -113,6 +113,7 @@ def test_zero_spread_drops_a_train_group_and_keeps_its_mean() -> None:
     [
         (("too_long", "too_long"), "too_long"),
         (("poisoned", "poisoned"), "poisoned"),
+        (("deadline", "deadline"), "deadline"),
         (("poisoned", "too_long"), "below_minimum"),
         (("grader died", "grader died"), "below_minimum"),
     ],
