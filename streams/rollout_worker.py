@@ -291,6 +291,7 @@ class RolloutWorker(Hop):
             sample_indices=list(group.missing),
             temperature=generation.sampling.temperature,
             max_new_tokens=generation.sampling.max_new_tokens,
+            stop=generation.sampling.stop,
         )
         # closed when it is left early: that gives up the rest
         async with aclosing(cast(AsyncGenerator[Completion], self._engine.sample(request))) as completions:
