@@ -94,6 +94,8 @@ class SamplingConfig(Section):
     """Answers to one prompt."""
     max_new_tokens: Count
     temperature: Annotated[float, Field(gt=0, le=4)] = 1.0
+    stop: tuple[str, ...] = ()
+    """An answer also ends with the token that completes one of these texts."""
     deadline_seconds: Positive = 900.0
     """From a group's admission to its end."""
 

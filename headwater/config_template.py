@@ -48,6 +48,7 @@ learning_rate = 1e-5
 group_size = 8                     # answers to one prompt
 max_new_tokens = 96
 # temperature = 1.0
+# stop = []                        # texts that end an answer too, for example ["```\\n"]
 # deadline_seconds = 900.0         # from a group's admission to its end
 
 # [engine]

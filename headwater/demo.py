@@ -6,17 +6,22 @@ from typing import Any
 from headwater.config import RunConfig
 from headwater.config_load import build_config
 
-MAX_UPDATES = 16
+STOP = ("```\n",)
+"""An answer is over with its code block."""
 _SETTINGS: dict[str, Any] = {
     "data": [{"kind": "functions", "count": 4096}],
     "training": {
         "batch_groups": 8,
         "max_staleness": 1,
-        "max_updates": MAX_UPDATES,
-        "learning_rate": 1e-5,
-        "checkpoint_every_updates": 5,
+        "max_updates": 16,
+        "learning_rate": 5e-5,
+        "warmup_updates": 3,
+        "dtype": "bfloat16",
+        "threads": 1,
     },
-    "sampling": {"group_size": 8, "max_new_tokens": 64},
+    "sampling": {"group_size": 8, "max_new_tokens": 62, "stop": list(STOP)},
+    # one core samples while the other trains
+    "engine": {"dtype": "bfloat16", "threads": 1, "max_batch": 64},
     "evaluation": {"before_and_after": True},
 }
 

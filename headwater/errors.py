@@ -5,6 +5,7 @@ HeadwaterError
 ├── InputError            a file of prompts or answers that cannot be read
 ├── RunDirectoryError     a run directory that is taken, missing or of another kind
 ├── ModelError            a model that is not there or is none
+├── Interrupted           a person, or the system, asked for the end
 ├── RoleFailed            a role died more often than the supervisor restarts it
 ├── BrokerEnded           the bundled broker died, or was about to outgrow its memory limit
 └── NotAnswered           the stream did not answer in time
@@ -25,6 +26,10 @@ class InputError(HeadwaterError):
 
 class RunDirectoryError(HeadwaterError):
     """A run directory that cannot be used: locked, absent, or it exists already."""
+
+
+class Interrupted(HeadwaterError):
+    """Ended in order by Ctrl-C or SIGTERM; the message says how to go on. Exit status 130, as shells have it."""
 
 
 class RoleFailed(HeadwaterError):

@@ -18,6 +18,7 @@ import msgspec
 from headwater.client import Client
 from headwater.config import RunConfig
 from headwater.config_load import build_config, write_config
+from headwater.demo import STOP
 from headwater.errors import HeadwaterError, InputError
 from headwater.export import newest_weights
 from headwater.held_out import GREEDY, HELD_OUT, NEW_TEMPLATES, evaluation_prompts
@@ -129,7 +130,7 @@ def _config(request: EvaluateRequest, model: str) -> RunConfig:
             "data": [{"kind": "functions", "count": 1}],
             # nothing is trained: what a run must say, and nobody reads here
             "training": {"batch_groups": 1, "max_staleness": 0, "max_updates": 1, "learning_rate": 1e-6},
-            "sampling": {"group_size": request.samples, "max_new_tokens": request.max_new_tokens},
+            "sampling": {"group_size": request.samples, "max_new_tokens": request.max_new_tokens, "stop": list(STOP)},
             "engine": {"device": request.device},
             "evaluation": {"prompts": request.prompts, "samples": request.samples, "seed": request.seed},
         },
@@ -161,7 +162,11 @@ def _prompts(request: EvaluateRequest, config: RunConfig, epoch: int) -> Iterato
                 id=f"{prompt.id or number}{GREEDY if greedy else ''}",
                 purpose=Purpose.EVALUATE,
                 group_size=1 if greedy else request.samples,
-                sampling=Sampling(temperature=0.0 if greedy else 1.0, max_new_tokens=request.max_new_tokens),
+                sampling=Sampling(
+                    temperature=0.0 if greedy else 1.0,
+                    max_new_tokens=request.max_new_tokens,
+                    stop=prompt.sampling.stop,
+                ),
                 deadline_seconds=config.evaluation.deadline_seconds,
                 epoch=epoch,
                 source=None,

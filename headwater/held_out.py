@@ -54,7 +54,7 @@ def evaluation_prompts(config: RunConfig, split: Split, domain: str, count: int,
 
 
 def _sampling(config: RunConfig, temperature: float) -> Sampling:
-    return Sampling(temperature=temperature, max_new_tokens=config.sampling.max_new_tokens)
+    return Sampling(temperature=temperature, max_new_tokens=config.sampling.max_new_tokens, stop=config.sampling.stop)
 
 
 def _prompt(

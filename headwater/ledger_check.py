@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 
 from headwater.positions import newest_position
-from headwater.reading import read_topics
 from headwater.run_directory import RunDirectory
+from headwater.status import admitted_numbers, newest_progress
 from learner.ledger import LedgerReport, check_ledger, read_ledger
-from schemas import Generation, SchemaError
-from schemas.codec import decode
-from schemas.topics import GENERATIONS
 from wire.settings import KafkaSettings
 from wire.topics import read_log_id
 
@@ -27,11 +24,16 @@ class LedgerVerdict:
 async def check_run(directory: RunDirectory, settings: KafkaSettings | None) -> LedgerVerdict:
     """Hold the ledger against the checkpoint and, with settings, against the log there.
 
-    A log that is gone with its bundled broker can be checked only as far as the checkpoint knows it. Groups of a run
-    that still goes on have not all ended: they are counted as missing.
+    A log that is gone with its bundled broker can be checked only as far as the checkpoint knows it. Of a run that
+    still goes on, what the learner has told as ended must be in the ledger; the rest is outstanding.
     """
-    lines = read_ledger(directory.ledger) if directory.ledger.exists() else []
+    # the log before the ledger: what ends between the two reads is then a line more, never one too few
+    on_log = await _admitted_on(settings, directory.run_id()) if settings is not None else None
     position = newest_position(directory)
+    lines = read_ledger(directory.ledger) if directory.ledger.exists() else []
+    in_ledger: dict[str, set[int]] = {}
+    for line in lines:
+        in_ledger.setdefault(line.log_id, set()).add(line.admission_number)
     admitted: dict[str, set[int]] = {}
     compared: list[str] = []
     problems: list[str] = []
@@ -39,17 +41,24 @@ async def check_run(directory: RunDirectory, settings: KafkaSettings | None) -> 
         compared.append(f"the newest checkpoint (version {position.version}, {position.ledger_lines} ledger lines)")
         if position.ledger_lines > len(lines):
             problems.append(f"the checkpoint counts on {position.ledger_lines} lines, the ledger has {len(lines)}")
+        numbers = position.ended
+        ended = set(range(numbers.low)) | numbers.above
         if position.admitted is not None:
             admitted[position.log_id] = set(range(position.admitted))
             compared.append(f"the {position.admitted} groups that log {position.log_id} admitted in all")
         else:
-            numbers = position.ended
-            admitted[position.log_id] = set(range(numbers.low)) | numbers.above
-            compared.append(f"the {len(admitted[position.log_id])} groups of log {position.log_id} ended by then")
-    if settings is not None:
-        log_id = await read_log_id(settings)
-        admitted[log_id] = await _admitted_on(settings, directory.run_id())
-        compared.append(f"the {len(admitted[log_id])} groups on the log {log_id} at {settings.bootstrap}")
+            # lines beyond the checkpoint are there until a resume rolls them back
+            admitted[position.log_id] = ended | in_ledger.get(position.log_id, set())
+            compared.append(f"the {len(ended)} groups of log {position.log_id} that had ended by then")
+    if on_log is not None:
+        assert settings is not None
+        log_id, numbers, ended = on_log
+        admitted[log_id] = ended | (numbers & in_ledger.get(log_id, set()))
+        outstanding = len(numbers - ended)
+        compared.append(
+            f"the {len(numbers)} groups on log {log_id} at {settings.bootstrap}"
+            + (f", of which {outstanding} were under way" if outstanding else "")
+        )
     return verdict(check_ledger(lines, admitted), tuple(compared), tuple(problems))
 
 
@@ -67,16 +76,16 @@ def verdict(report: LedgerReport, compared: tuple[str, ...], problems: tuple[str
     return LedgerVerdict(report=report, compared=compared, problems=tuple(found))
 
 
-async def _admitted_on(settings: KafkaSettings, run_id: str) -> set[int]:
-    numbers: set[int] = set()
-    async for record in read_topics(settings, [GENERATIONS.name]):
-        try:
-            event = decode(record.value, GENERATIONS)
-        except SchemaError:
-            continue
-        if isinstance(event, Generation) and event.run_id == run_id and event.admission_number is not None:
-            numbers.add(event.admission_number)
-    return numbers
+async def _admitted_on(settings: KafkaSettings, run_id: str) -> tuple[str, set[int], set[int]]:
+    """Log id, every number admitted there for this run, and those that must be in the ledger by now."""
+    log_id = await read_log_id(settings)
+    progress = await newest_progress(settings)
+    numbers = await admitted_numbers(settings, run_id)
+    if progress is None or progress.log_id != log_id or progress.run_id != run_id:
+        return log_id, numbers, set()
+    if progress.finished:
+        return log_id, numbers, numbers
+    return log_id, numbers, set(range(progress.ended_low)) | set(progress.ended_above)
 
 
 def _some(values: list[int] | list[str]) -> str:

@@ -114,14 +114,14 @@ class Stack:
         running = self.supervisor.running
         order = [[name for name in running if role_of(name) in together.split(",")] for together in STOP_ORDER]
         if self._broker is not None and not self._broker.alive:
-            # nothing can be finished without the log, and clients would wait for it: the learner alone has work to save
-            order = [[name for name in running if name != "learner"], ["learner"]]
+            # without the log nothing can be finished, and clients would wait for it: the learner alone has work to save
+            self.supervisor.kill([name for name in running if name != "learner"])
         for name in await self.supervisor.stop(order):
             self._on_note(f"{name} did not end by itself and was killed; its log: {self.directory.log(name)}")
 
     def kill(self) -> None:
         """End everything at once (the second Ctrl-C)."""
-        self.supervisor.kill()
+        self.supervisor.kill(list(self.supervisor.running))
 
     async def trouble(self) -> HeadwaterError:
         """Wait for what ends a run: a role that cannot be kept running, or the bundled broker gone or full."""

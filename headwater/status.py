@@ -72,8 +72,8 @@ async def read_status(settings: KafkaSettings) -> Status:
     topics = await existing_topics(settings)
     before = await end_offsets(settings, topics)
     started = time.monotonic()
-    progress, weights = await _newest_progress(settings), await newest_weight_update(settings)
-    admitted = await _admitted(settings, progress.run_id if progress else None)
+    progress, weights = await newest_progress(settings), await newest_weight_update(settings)
+    admitted = len(await admitted_numbers(settings, progress.run_id if progress else None))
     stages = await _stages(settings, topics)
     await asyncio.sleep(max(0.0, RATE_SECONDS - (time.monotonic() - started)))
     after = await end_offsets(settings, topics)
@@ -126,7 +126,8 @@ async def _stages(settings: KafkaSettings, topics: dict[str, int]) -> list[Stage
     return stages
 
 
-async def _newest_progress(settings: KafkaSettings) -> Progress | None:
+async def newest_progress(settings: KafkaSettings) -> Progress | None:
+    """What the learner of the highest incarnation told last; None before any has."""
     newest: Progress | None = None
     async for record in read_topics(settings, [PROGRESS.name]):
         try:
@@ -153,7 +154,8 @@ async def newest_weight_update(settings: KafkaSettings) -> WeightUpdate | None:
     return newest
 
 
-async def _admitted(settings: KafkaSettings, run_id: str | None) -> int:
+async def admitted_numbers(settings: KafkaSettings, run_id: str | None) -> set[int]:
+    """The admission numbers on this log; `run_id` None: of any run."""
     numbers: set[int] = set()
     async for record in read_topics(settings, [GENERATIONS.name]):
         try:
@@ -162,4 +164,4 @@ async def _admitted(settings: KafkaSettings, run_id: str | None) -> int:
             continue
         if isinstance(event, Generation) and event.admission_number is not None and run_id in (None, event.run_id):
             numbers.add(event.admission_number)
-    return len(numbers)
+    return numbers

@@ -89,9 +89,9 @@ class Supervisor:
             killed += [name for name in ended if name]
         return killed
 
-    def kill(self) -> None:
-        """SIGKILL everything now (the second Ctrl-C)."""
-        for child in self._children.values():
+    def kill(self, names: Sequence[str]) -> None:
+        """SIGKILL these now, and start none of them again."""
+        for child in (self._children[name] for name in names):
             child.stopping = True
             if child.process is not None and child.process.returncode is None:
                 kill_session(child.process.pid)

@@ -14,7 +14,7 @@ from headwater.client import Client
 from headwater.config import RunConfig
 from headwater.config_load import write_config
 from headwater.display import Display
-from headwater.errors import HeadwaterError
+from headwater.errors import Interrupted
 from headwater.held_out import evaluation_set
 from headwater.models import model_directory
 from headwater.observe import Observer
@@ -24,10 +24,6 @@ from headwater.run_directory import RunDirectory
 from headwater.stack import Stack, numbered
 from schemas import Prompt
 from wire.settings import KafkaSettings
-
-
-class Interrupted(HeadwaterError):
-    """A person, or the system, asked for the end."""
 
 
 async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSettings | None, display: Display) -> None:

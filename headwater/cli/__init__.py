@@ -6,7 +6,7 @@ import sys
 import typer
 
 from headwater.cli import data, inspect, roles, run, scoring
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, Interrupted
 
 app = typer.Typer(
     name="headwater",
@@ -26,6 +26,9 @@ def main() -> None:
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # what it says of a lost broker is said once, by us
     try:
         app()
+    except Interrupted as error:
+        print(error, file=sys.stderr)
+        sys.exit(130)
     except HeadwaterError as error:
         _fail(str(error))
     except ValueError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, Interrupted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +40,7 @@ def run[T](work: Coroutine[Any, Any, T]) -> T:
     except (WireError, LearnerError) as error:
         raise HeadwaterError(str(error)) from error
     except KeyboardInterrupt as error:
-        raise HeadwaterError("interrupted") from error
+        raise Interrupted("interrupted") from error
 
 
 def kafka(bootstrap: str | None, prefix: str | None, runs: Path = RUNS) -> "KafkaSettings":
