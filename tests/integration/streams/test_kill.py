@@ -29,8 +29,7 @@ GROUPED = {
 async def test_every_group_ends_once_whoever_is_killed(kafka: KafkaSettings, tmp_path: Path) -> None:
     judged = probe().problem is None
     names = [name for name in ROLES if judged or name != "sandbox"]
-    for domain in ("a", "code"):
-        await declare_domain(kafka, domain)
+    await declare_domain(kafka, "code")
     async with (
         window(kafka, "trajectories") as trajectories,
         window(kafka, "generations", "rewards", "evaluations", "dead-letters") as log,
