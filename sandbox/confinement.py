@@ -16,6 +16,7 @@ from sandbox.toolchains import Toolchain, python_interpreter
 
 INSIDE = Path(__file__).parent / "inside"
 CODE = "/headwater"
+LAUNCHER = "/headwater-launch"
 BUILD_BYTES = 256 << 20
 _ROOT_LINKS = ("/bin", "/lib", "/lib64")
 _DEVICES = ("null", "zero", "full", "random", "urandom")

@@ -93,6 +93,8 @@ class Site:
     hierarchy: Hierarchy
     staging: Path
     """An empty folder that any user may enter: private copies of the mount table put things there."""
+    launcher: Path | None
+    """See `launcher.py`."""
     root: bool
     token: int
     """Random: tells this Judge's groups and users from those of another."""
@@ -137,6 +139,8 @@ class Jail:
                 }
             )
             pieces = confinement.binds(self.toolchain)
+            if self.site.launcher is not None:
+                pieces.append(confinement.Bind(str(self.site.launcher), confinement.LAUNCHER))
             staged, script = self._staged(pieces)
             text = confinement.configuration(staged, self._users(), theirs.fileno(), meters, [arguments])
             config = os.memfd_create("nsjail.cfg", os.MFD_CLOEXEC)

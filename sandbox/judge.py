@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sandbox import controlgroups, host, toolchains
+from sandbox import controlgroups, host, launcher, toolchains
 from sandbox.errors import GraderFault, SandboxUnavailable
 from sandbox.graders import judge_program
 from sandbox.jails import Jail, Site
@@ -69,7 +69,12 @@ class Judge:
         self._staging = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{mark}-"))
         self._staging.chmod(0o755)
         site = Site(
-            Path(report.nsjail), hierarchy, self._staging, root=os.geteuid() == 0, token=secrets.randbelow(1 << 20)
+            nsjail=Path(report.nsjail),
+            hierarchy=hierarchy,
+            staging=self._staging,
+            launcher=await asyncio.to_thread(launcher.built),
+            root=os.geteuid() == 0,
+            token=secrets.randbelow(1 << 20),
         )
         ahead = None if self.ahead is None else await self._toolchain(self.ahead)
         self._pool = Pool(site, self.concurrency, self.jobs_per_jail, ahead)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sandbox.errors import GraderFault
 from sandbox.languages import LANGUAGES, SYSTEM, Language
+from sandbox.launcher import cache_folder
 from sandbox.limits import RunLimits
 
 _PREPARE_SECONDS = 600
@@ -108,7 +109,7 @@ def _go_packages(home: str) -> Path:
     """
     go = f"{home}/bin/go"
     version = _output([go, "env", "GOVERSION"]).strip()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater" / f"go-{version}"
+    cache = cache_folder() / f"go-{version}"
     table = cache / "importcfg"
     if not table.exists():
         cache.mkdir(parents=True, exist_ok=True)

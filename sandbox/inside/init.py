@@ -15,7 +15,7 @@ control group's files), `python` (whether forks will run answers) and
 `users` (whether the jail has several users). Standard library only.
 """
 
-# ruff: noqa: PTH100, PTH101, PTH102, PTH103, PTH120, PTH123 - every jail would load pathlib for a handful of calls
+# ruff: noqa: PTH100, PTH101, PTH102, PTH103, PTH110, PTH120, PTH123 - every jail would load pathlib for a handful of calls
 
 import array
 import contextlib
@@ -43,6 +43,9 @@ TEST_FOLDER, BUILD_FOLDER = "/tmp", "/build"
 READ_BYTES = 1 << 16
 STACK_BYTES = 64 << 20
 OPEN_FILES = 1024
+LAUNCHER = "/headwater-launch"
+LOWEST_OWN = 16
+"""Descriptors of ours lie at and above this: the launcher's places are below."""
 JUDGED_UID = 1000
 """The answer's. Processes of ours that must be out of its reach have another."""
 # what judged programs import most, loaded once before the first fork
@@ -104,6 +107,10 @@ class Init:
         self.control = socket.socket(fileno=control)
         self.meters = meters.open_meters(files)
         self.confinement = kernel.Confinement(users=users)
+        self.users = users
+        self.launcher = os.path.exists(LAUNCHER)
+        self.filter = os.memfd_create("filter")
+        os.write(self.filter, kernel.seccomp_filter())
         self.cores = os.cpu_count() or 1
         self.disk: tuple[int, int] | None = None
         self.build_writable = True
@@ -201,9 +208,12 @@ class Init:
         started = time.monotonic_ns()
         main = 0
         for index, process in enumerate(request["processes"]):
-            child = os.fork()
-            if child == 0:
-                return self.in_child(process, {**named, **ends})
+            if self.launcher and process["kind"] == "exec" and not process["files"]:
+                child = self.launch(process, {**named, **ends})
+            else:
+                child = os.fork()
+                if child == 0:
+                    return self.in_child(process, {**named, **ends})
             main = main if index else child
         for descriptor in (*received, *ends.values()):
             os.close(descriptor)
@@ -280,6 +290,19 @@ class Init:
                 return statuses
             statuses[pid] = status
 
+    def launch(self, process: Json, descriptors: "dict[str, int]") -> int:
+        """Start a program by the native launcher, without a fork of this interpreter; its pid."""
+        null = os.open("/dev/null", os.O_RDONLY)
+        stdin = descriptors.get(process["stdin"], null)
+        places = (stdin, descriptors["stdout"], descriptors["stderr"], descriptors["failure"], self.filter)
+        numbers = (process["uid"], int(self.users), process["cpu_seconds"], process["tasks"], OPEN_FILES, STACK_BYTES)
+        words = [LAUNCHER, *map(str, numbers), process["cwd"], *process["argv"]]
+        actions = [(os.POSIX_SPAWN_DUP2, descriptor, place) for place, descriptor in enumerate(places)]
+        try:
+            return os.posix_spawn(LAUNCHER, words, process["env"], file_actions=actions)
+        finally:
+            os.close(null)
+
     def in_child(self, process: Json, descriptors: "dict[str, int]") -> Judged:
         """Turn this fork into the judged process; what fails here is a fault of ours, and told as such."""
         failure = descriptors["failure"]
@@ -348,6 +371,10 @@ def main() -> Judged:
     """Set this process up and serve."""
     arguments = json.loads(sys.argv[1])
     kernel.hide_self()
+    for descriptor in (arguments["control"], *arguments["meters"].values()):
+        os.set_inheritable(descriptor, False)
+    while os.open("/dev/null", os.O_RDONLY) < LOWEST_OWN:
+        pass
     gc.disable()
     if arguments["python"]:
         # for Python the forks run the answers; for other languages they only start one, and forking is

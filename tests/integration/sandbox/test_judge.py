@@ -90,6 +90,42 @@ async def test_stdio_in_c_and_cpp(judge: Judge) -> None:
     assert await kinds(judge, cpp, StdioGrader(tests=tests, language="cpp")) == [K.ACCEPTED, K.WRONG_ANSWER]
 
 
+async def test_without_a_compiler_for_the_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.launcher.built", lambda: None)
+    grader = StdioGrader(tests=(StdioTest(stdin="3", stdout="3"), StdioTest(stdin="4", stdout="3")), language="bash")
+    async with Judge(1, ahead=None) as judge:
+        assert await kinds(judge, "read n; echo $n", grader) == [K.ACCEPTED, K.WRONG_ANSWER]
+
+
+@pytest.mark.parametrize("launched", [True, False])
+async def test_confinement_of_programs_that_are_started(launched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not launched:
+        monkeypatch.setattr("sandbox.launcher.built", lambda: None)
+    program = """
+    while read -r name value; do
+        case $name in (Uid:|Cap*|NoNewPrivs:|Seccomp:) echo $name $value;; esac
+    done < /proc/self/status
+    for place in / /usr /build /headwater /proc; do : 2>/dev/null > $place/x && echo wrote $place; done
+    for pid in /proc/[0-9]*; do [ $pid = /proc/$$ ] || echo sees $pid; done
+    for fd in /proc/self/fd/*; do [ ${fd##*/} -le 2 ] || [ ${fd##*/} = 255 ] || [ ! -e $fd ] || echo holds $fd; done
+    echo $PWD $HOME $(umask) $(ulimit -c)
+    """
+    expected = """
+Uid: 1000 1000 1000 1000
+CapInh: 0000000000000000
+CapPrm: 0000000000000000
+CapEff: 0000000000000000
+CapBnd: 0000000000000000
+CapAmb: 0000000000000000
+NoNewPrivs: 1
+Seccomp: 2
+/tmp/work /tmp/work 0022 0
+"""
+    async with Judge(1, ahead=None) as judge:
+        result = await judge.judge(program, StdioGrader(tests=(StdioTest(stdout=expected.strip()),), language="bash"))
+    assert [test.kind for test in result.tests] == [K.ACCEPTED], result.tests[0].detail
+
+
 async def test_true_statuses(judge: Judge) -> None:
     tests = (
         StdioTest(stdin="abort", stdout=""),
@@ -153,7 +189,7 @@ async def test_what_python_flushes_at_its_end_is_there(judge: Judge) -> None:
 )
 async def test_limits(judge: Judge, body: str, kind: VerdictKind) -> None:
     limits = Limits(
-        cpu_seconds=0.5, wall_seconds=2.0, memory_bytes=256 << 20, processes=16, output_bytes=65536, disk_bytes=16 << 20
+        cpu_seconds=1.5, wall_seconds=4.0, memory_bytes=128 << 20, processes=16, output_bytes=65536, disk_bytes=16 << 20
     )
     assert await kinds(judge, body, StdioGrader(tests=(StdioTest(stdout=""),), limits=limits)) == [kind]
     assert case_host.judged_processes(judge.site) == []
