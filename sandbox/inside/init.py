@@ -135,7 +135,7 @@ class Init:
         """Read one request and the descriptors that came with it, and not a byte of the next."""
         descriptors = array.array("i")
         space = socket.CMSG_SPACE(MAX_DESCRIPTORS * descriptors.itemsize)
-        head, extra, _, _ = self.control.recvmsg(HEADER.size, space)
+        head, extra, _, _ = self.control.recvmsg(HEADER.size, space, socket.MSG_CMSG_CLOEXEC)
         for level, kind, data in extra:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])

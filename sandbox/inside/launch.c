@@ -85,6 +85,9 @@ int main(int count, char **words, char **environment) {
     errno = EINVAL;
     need(count >= 9, "launch");
     need(fcntl(FAILURE, F_SETFD, FD_CLOEXEC) == 0, "failure pipe");
+#ifdef SYS_close_range
+    syscall(SYS_close_range, FILTER + 1, ~0U, 0); /* none is inherited; this is the second lock */
+#endif
     need(setsid() >= 0, "setsid");
     need(chdir(words[7]) == 0, words[7]);
     put("/proc/self/oom_score_adj", "1000");
