@@ -98,6 +98,9 @@ async def nothing_left(settings: KafkaSettings, name: str) -> bool:
         for topic in GROUPED[name]:
             for number in range(4):
                 end = await reader.end_offset(topic, number)
-                if end and await offsets.read((topic, number)) != end:
+                # a transaction ends with a marker, which is never delivered
+                marker = settings.transactions and topic == "generations"
+                committed = await offsets.read((topic, number)) or 0
+                if end and not end - marker <= committed <= end:
                     return False
     return True

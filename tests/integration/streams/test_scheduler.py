@@ -24,7 +24,7 @@ from tests.integration.streams.events import (
     writer,
 )
 from wire.clients import make_producer
-from wire.errors import UpgradeFirst
+from wire.errors import Fenced, UpgradeFirst
 from wire.metrics import Metrics
 from wire.publisher import Publisher
 from wire.records import Outgoing
@@ -248,3 +248,19 @@ async def test_a_newer_release_stops_it(kafka: KafkaSettings, tmp_path: Path) ->
     await producer.stop()
     with pytest.raises(UpgradeFirst, match="upgrade me first"):
         await run_scheduler(config(tmp_path), kafka, metrics, stop)
+
+
+@pytest.mark.kafka
+async def test_a_scheduler_on_another_machine_fences_the_older(kafka: KafkaSettings, tmp_path: Path) -> None:
+    log_id = await read_log_id(kafka)
+    async with writer(kafka) as user, window(kafka, "generations") as log:
+        await user.send_all([progress(log_id), prompt("p0")])
+        older = asyncio.create_task(run_scheduler(config(tmp_path / "here"), kafka, Metrics(), asyncio.Event()))
+        await log.until(count(1))
+        async with scheduler(kafka, config(tmp_path / "there")):
+            await user.send(prompt("p1"))
+            with pytest.raises(Fenced, match="only one may run"):
+                await older
+            await log.until(count(2))
+            await log.quiet()
+    assert admitted(log) == ["p0", "p1"]
