@@ -1,0 +1,181 @@
+"""Small parts: the run directory's lock, sources, failures in words, the ledger's verdict, the client's events."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headwater.client import Answer, _key, _score_rollout, _scored  # pyright: ignore[reportPrivateUsage]
+from headwater.demo import demo_config
+from headwater.errors import ConfigError, InputError, RunDirectoryError
+from headwater.export import export_model
+from headwater.failures import in_words, refuses_restart
+from headwater.held_out import evaluation_set, training_prompts
+from headwater.ledger_check import verdict
+from headwater.run_directory import RunDirectory
+from headwater.scoring import file_answers, humaneval_answers, summary
+from headwater.sources import _placed  # pyright: ignore[reportPrivateUsage]
+from headwater.stack import numbered, role_of
+from learner.errors import Superseded
+from learner.ledger import check_ledger
+from learner.position import NumberSet
+from sandbox.errors import SandboxUnavailable
+from schemas import Context, ExactGrader, Message, Prompt, Purpose, Reward, SourceEnd
+from schemas.codec import encode
+from schemas.topics import ROLLOUTS, prompts_topic
+from wire.errors import BrokerUnreachable, StoredOffsetOutOfRange
+
+CONFIG = demo_config(model="m", seed=0, name="n")
+
+
+def test_a_run_directory_is_one_runs(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from headwater.run_directory import RunDirectory\n"
+        f"with RunDirectory(Path({str(tmp_path)!r})).lock():\n    print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(RunDirectoryError, match=f"in use by process {holder.pid}"), RunDirectory(tmp_path).lock():
+            pass
+        holder.kill()
+    with RunDirectory(tmp_path).lock():
+        pass
+
+
+def test_a_run_keeps_its_id(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    assert directory.run_id() == directory.run_id()
+    assert directory.run_id().startswith(tmp_path.name + "-")
+
+
+def test_training_prompts_are_numbered_and_fit_their_topic() -> None:
+    data = CONFIG.data[0]
+    assert data.kind == "functions"
+    prompts = list(training_prompts(data, CONFIG, range(3, 6)))
+    assert [prompt.source.index for prompt in prompts if prompt.source] == [3, 4, 5]
+    assert len({prompt.id for prompt in prompts}) == 3
+    assert all(prompt.purpose == Purpose.TRAIN and encode(prompt, prompts_topic(prompt.domain)) for prompt in prompts)
+
+
+def test_the_same_problems_are_measured_before_and_after() -> None:
+    before, after = (evaluation_set(CONFIG, epoch=epoch) for epoch in (0, 1))
+    assert [prompt.messages for prompt in before] == [prompt.messages for prompt in after]
+    assert [prompt.id for prompt in before] == [prompt.id for prompt in after]
+    assert {prompt.epoch for prompt in after} == {1}
+    held_out = [prompt for prompt in before if prompt.domain == "held-out"]
+    sampled = [prompt for prompt in held_out if prompt.sampling.temperature == 1.0]
+    greedy = [prompt for prompt in held_out if prompt.sampling.temperature == 0.0]
+    assert (len(sampled), len(greedy)) == (64, 64)
+    assert {prompt.group_size for prompt in sampled} == {4}
+    assert len({prompt.id for prompt in before}) == len(before)
+    trained = {p.messages for p in training_prompts(CONFIG.data[0], CONFIG, range(500))}  # pyright: ignore[reportArgumentType]
+    assert not trained & {prompt.messages for prompt in before}
+
+
+def test_a_source_goes_on_where_the_checkpoint_stands() -> None:
+    prompts = [
+        Prompt(domain="d", id=name, messages=(Message(role="user", content="x"),), grader=ExactGrader(answer="1"))
+        for name in ("a", None, "c", "d", "e")
+    ]
+    left = list(_placed("mine", iter(prompts), NumberSet(low=1, above={3})))
+    assert [(prompt.id, prompt.source.index) for prompt in left if prompt.source] == [("mine-1", 1), ("c", 2), ("e", 4)]
+
+
+def test_the_demo_takes_overrides_and_refuses_unknown_ones() -> None:
+    config = demo_config(model="m", seed=3, name="n", max_updates=2, overrides=["training.batch_groups=4"])
+    assert (config.training.max_updates, config.training.batch_groups, config.seed) == (2, 4, 3)
+    with pytest.raises(ConfigError, match="did you mean `batch_groups`"):
+        demo_config(model="m", seed=0, name="n", overrides=["training.batch_group=4"])
+
+
+def test_what_a_restart_cannot_mend() -> None:
+    assert refuses_restart(Superseded("x"))
+    assert refuses_restart(SandboxUnavailable("x"))
+    assert refuses_restart(ExceptionGroup("g", [BrokerUnreachable("x"), StoredOffsetOutOfRange("y")]))
+    assert not refuses_restart(BrokerUnreachable("x"))
+    assert not refuses_restart(RuntimeError("x"))
+
+
+def test_failures_are_told_in_their_own_words() -> None:
+    assert in_words(BrokerUnreachable("no broker")) == "no broker"
+    assert in_words(ExceptionGroup("g", [BrokerUnreachable("a"), SandboxUnavailable("b")])) == "a; b"
+    assert in_words(RuntimeError("a bug")) is None, "it keeps its traceback"
+
+
+def test_names_of_roles() -> None:
+    assert numbered("rollout", 3) == ["rollout", "rollout-2", "rollout-3"]
+    assert [role_of(name) for name in ("rollout", "rollout-2", "a-b")] == ["rollout", "rollout", "a-b"]
+
+
+def test_the_ledgers_verdict_names_what_is_wrong() -> None:
+    assert verdict(check_ledger([], {}), ()).problems == ()
+    missing = verdict(check_ledger([], {"log": set(range(30))}), ())
+    assert "admitted and not in the ledger: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 20 more" in missing.problems[0]
+
+
+def test_answers_become_rollouts_of_their_own_group() -> None:
+    answer = Answer(id="mine", text="1", grader=ExactGrader(answer="1"))
+    out = _score_rollout("score-1-0", answer)
+    assert (out.topic, out.key) == ("rollouts", "score-1-0")
+    assert encode(out.event, ROLLOUTS)
+    context = Context(group_id="score-1-0", sample_index=0, digest="d", domain="score", prompt_id="mine")
+    scored = _scored("mine", Reward(context=context, unscorable="no jail"))
+    assert (scored.reward, scored.unscorable) == (None, "no jail")
+
+
+def test_a_prompt_without_an_id_has_a_key_all_the_same() -> None:
+    prompt = Prompt(domain="d", messages=(Message(role="user", content="x"),), grader=ExactGrader(answer="1"))
+    assert _key(prompt) == _key(prompt) != ""
+    assert _key(SourceEnd(source="s", domain="d", count=1)) == "s"
+
+
+def test_humaneval_with_its_own_solutions_and_from_a_file(tmp_path: Path) -> None:
+    canonical, empty = humaneval_answers("canonical"), humaneval_answers("empty")
+    assert len(canonical) == len(empty) == 164
+    assert canonical[0].text != empty[0].text
+    path = tmp_path / "completions.jsonl"
+    path.write_text('{"task_id": "HumanEval/3", "completion": "    return 1"}\n')
+    assert [answer.id for answer in humaneval_answers(str(path))] == ["HumanEval/3"]
+    path.write_text('{"task_id": "HumanEval/3", "completion": "x"}\n{"task_id": "HumanEval/999", "completion": "x"}\n')
+    with pytest.raises(InputError, match=r"completions.jsonl:2: 'HumanEval/999' is no problem"):
+        humaneval_answers(str(path))
+
+
+def test_answers_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"id": "a", "answer": "1", "grader": {"kind": "exact", "answer": "1"}}\n')
+    assert file_answers(path)[0].grader == ExactGrader(answer="1")
+    path.write_text('{"id": "a", "answer": "1", "grader": {"kind": "exact", "answer": "1"}, "domian": "x"}\n')
+    with pytest.raises(InputError, match=r"answers\.jsonl:1: .*domian"):
+        file_answers(path)
+
+
+def test_scores_are_summed_up_without_the_unscorable() -> None:
+    context = Context(group_id="g", sample_index=0, digest="d", domain="score", prompt_id="p")
+    scored = [_scored("a", Reward(context=context, reward=r)) for r in (1.0, 0.0)]
+    scored.append(_scored("b", Reward(context=context, unscorable="no jail")))
+    found = summary(scored)
+    assert (found["answers"], found["scorable"], found["mean_reward"], found["reward_1"]) == (3, 2, 0.5, 1)
+
+
+def test_export_copies_the_newest_weights(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    directory.create()
+    with pytest.raises(RunDirectoryError, match="no weights yet"):
+        export_model(directory, tmp_path / "out")
+    for name in ("1.9", "1.10", "2.3"):
+        (directory.weights / name).mkdir()
+        (directory.weights / name / "model.safetensors").write_text(name)
+    assert str(export_model(directory, tmp_path / "out")) == "2.3"
+    assert (tmp_path / "out" / "model.safetensors").read_text() == "2.3"
+    with pytest.raises(Exception, match="is there already"):
+        export_model(directory, tmp_path / "out")
+
+
+def test_the_client_is_found_where_the_readme_says() -> None:
+    from headwater import Client
+
+    assert asyncio.iscoroutinefunction(Client.publish)
