@@ -31,6 +31,7 @@ __all__ = [
     "make_consumer",
     "make_producer",
     "partition_of",
+    "stop_consumer",
 ]
 
 LARGEST_EVENT_BYTES = 16 * MIB
@@ -41,6 +42,7 @@ REQUEST_TIMEOUT_SECONDS = 40
 SESSION_TIMEOUT_SECONDS = 10
 HEARTBEAT_SECONDS = 3
 REBALANCE_TIMEOUT_SECONDS = 20
+STOP_SECONDS = 5
 MAX_POLL_SECONDS = 3600
 """A worker whose every slot is busy does not poll; our own liveness check (wire.runner) is the shorter one."""
 
@@ -136,6 +138,16 @@ def _unreachable(settings: KafkaSettings, error: KafkaError) -> BrokerUnreachabl
         f"no Kafka broker answers at {settings.bootstrap} ({settings.protocol}): start one, or correct "
         f"--bootstrap{credentials} ({error})"
     )
+
+
+async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
+    """Close it. aiokafka's own `stop` can wait for ever: its fetcher swallows the cancellation that it gets
+    just after an assignment has changed. A second one, which the time-out sends, reaches it."""
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await consumer.stop()
+    except TimeoutError:
+        await consumer._client.close()  # pyright: ignore[reportPrivateUsage] - what the cut-off stop left open
 
 
 def partition_of(key: str, partitions: int) -> int:

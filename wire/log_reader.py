@@ -90,7 +90,7 @@ class LogReader:
             except OffsetOutOfRangeError as error:
                 raise self._missing(place, error.args[0]) from error
             finally:
-                self._consumer.unsubscribe()  # else it would go on fetching ahead
+                self._consumer.pause(place)  # else it would go on fetching ahead
         return [found[offset] for offset in offsets]
 
     async def scan(self, topic: str, partition: int, start: int, end: int | None = None) -> AsyncGenerator[Record]:

@@ -29,7 +29,7 @@ async def end_offsets(
 ) -> dict[TopicPartition, int]:
     """The offset that each partition's next record will have (with transactions: the next that may be read).
 
-    `consumer` has no group and no assignment, and has none afterwards.
+    `consumer` has no group; what it was assigned is replaced, and paused afterwards.
 
     The bundled broker lists the first offset of the last batch plus one, too little when that batch has
     several records; its fetch answers carry the right one. So, without transactions, the last listed
@@ -61,7 +61,7 @@ async def end_offsets(
                     f"{settings.bootstrap} answered no fetch of {unknown} within {REQUEST_TIMEOUT_SECONDS} s"
                 )
     finally:
-        consumer.unsubscribe()
+        consumer.pause(*consumer.assignment())  # not unassigned: see `stop_consumer`
     return ends
 
 

@@ -175,6 +175,7 @@ async def test_the_limits_of_an_existing_topic_are_checked(kafka: KafkaSettings)
     await connect(admin, kafka)
     resource = ConfigResource(ConfigResourceType.TOPIC, kafka.name("rollouts"), {"retention.ms": "1000"})
     await admin.alter_configs([resource])
+    await asyncio.sleep(2)  # the broker answers before it has taken it over
     await admin.close()
     with pytest.raises(TopicRefused, match=r"retention\.ms=1000, but the contract says"):
         await apply_topics(kafka, partitions=PARTITIONS)
