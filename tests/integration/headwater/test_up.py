@@ -1,0 +1,128 @@
+"""Whole runs: recorded answers in place of sampling, everything else as it is."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.integration.headwater.conftest import Up, all_gone, descendants, headwater, processes
+from tests.unit.headwater.test_report import KEYS
+
+pytestmark = pytest.mark.timeout(600)
+
+
+async def test_a_run_to_its_end_and_its_report(up: Up) -> None:
+    up.demo("whole", 3)
+    assert await up.ends() == 0, up.output
+    run = up.runs / "whole"
+    summary = json.loads((run / "report" / "summary.json").read_text())
+    assert set(summary) == KEYS | {"run"}
+    assert summary["updates"] == 3
+    assert summary["groups_trained"] == 12
+    assert summary["groups_unaccounted"] == summary["groups_trained_twice"] == 0
+    assert summary["held_out_reward_before"] == summary["held_out_reward_after"] == pytest.approx(-0.5)
+    assert summary["groups_admitted"] == summary["groups_trained"] + sum(summary["groups_dropped"].values())
+    assert (run / "report" / "run.png").stat().st_size > 10_000
+    assert len((run / "evaluations.jsonl").read_text().splitlines()) == 2 * 2 * (3 + 1)
+
+    checked = headwater("ledger", "check", "whole", "--runs", str(up.runs))
+    assert checked.returncode == 0, checked.stderr
+    ledger = run / "ledger.jsonl"
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    for damaged in (lines[:4] + lines[5:], [*lines, lines[4]]):
+        ledger.write_bytes(b"".join(damaged))
+        checked = headwater("ledger", "check", "whole", "--runs", str(up.runs), "--json")
+        assert checked.returncode == 1
+        assert json.loads(checked.stdout)["problems"]
+
+    exported = headwater("export", "whole", str(up.runs / "model"), "--runs", str(up.runs))
+    assert "policy version 1.3" in exported.stdout
+    assert (up.runs / "model" / "config.json").exists()
+
+
+async def test_roles_are_killed_and_training_goes_on(up: Up) -> None:
+    up.demo("killed", 12)
+    await up.until("— training")
+    for role in ("sandbox", "rollout", "dispatch", "reward", "collect", "learner", "scheduler"):
+        os.kill(up.role(role, "killed"), signal.SIGKILL)
+        await up.until(f"{role} ended (killed by SIGKILL) and is started again")
+        await asyncio.sleep(1.0)
+    bootstrap = (up.runs / "killed" / "bootstrap").read_text().strip()
+    live = await asyncio.to_thread(headwater, "ledger", "check", "killed", "--runs", str(up.runs))
+    assert live.returncode == 0, live.stderr
+    assert f"at {bootstrap}" in live.stdout
+    assert await up.ends() == 0, up.output
+    summary = json.loads((up.runs / "killed" / "report" / "summary.json").read_text())
+    assert summary["updates"] == 12
+    assert summary["groups_trained"] == 48
+    assert summary["groups_unaccounted"] == summary["groups_trained_twice"] == 0
+
+
+async def test_ctrl_c_leaves_nothing_and_the_run_goes_on(up: Up) -> None:
+    up.demo("stopped", 200)
+    await up.until("— training")
+    await asyncio.sleep(3)
+    assert up.process is not None
+    started = descendants(up.process.pid)
+    assert len(started) >= 10
+    host, port = (up.runs / "stopped" / "bootstrap").read_text().strip().split(":")
+    second = await asyncio.to_thread(headwater, "up", "--resume", "stopped", "--runs", str(up.runs))
+    assert f"in use by process {up.process.pid}" in second.stderr
+    up.interrupt()
+    assert await up.ends(100) == 130, up.output
+    assert f"headwater up --resume {(up.runs / 'stopped').resolve()}" in up.output
+    assert await all_gone(started) == set()
+    with socket.socket() as free:
+        free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        free.bind((host, int(port)))
+    assert not _control_groups(started)
+    version = json.loads(_newest_position(up.runs / "stopped").read_text())["version"]
+
+    up.start("up", "--resume", "stopped", "--set", f"training.max_updates={version + 2}")
+    assert await up.ends() == 0, up.output
+    summary = json.loads((up.runs / "stopped" / "report" / "summary.json").read_text())
+    assert summary["updates"] == version + 2
+    assert summary["groups_unaccounted"] == summary["groups_trained_twice"] == 0
+
+
+async def test_a_killed_supervisor_leaves_no_child(up: Up) -> None:
+    up.demo("orphans", 200)
+    await up.until("— training")
+    assert up.process is not None
+    started = descendants(up.process.pid)
+    up.process.kill()
+    assert await all_gone(started) == set()
+
+
+async def test_a_killed_broker_ends_the_run_with_the_way_on(up: Up) -> None:
+    up.demo("lost", 200)
+    await up.until("— training")
+    await asyncio.sleep(3)
+    assert up.process is not None
+    started = descendants(up.process.pid)
+    port = (up.runs / "lost" / "bootstrap").read_text().strip().encode()
+    brokers = [pid for pid, command in processes() if pid in started and b"tcp://" + port in command]
+    assert len(brokers) == 1
+    os.kill(brokers[0], signal.SIGKILL)
+    assert await up.ends(180) == 1, up.output
+    assert "the bundled broker died" in up.output
+    assert "headwater up --resume" in up.output
+    assert "Traceback" not in up.output
+    assert await all_gone(started) == set()
+    version = json.loads(_newest_position(up.runs / "lost").read_text())["version"]
+    up.start("up", "--resume", "lost", "--set", f"training.max_updates={version + 2}")
+    assert await up.ends() == 0, up.output
+
+
+def _newest_position(run: Path) -> Path:
+    return sorted(run.glob("checkpoints/checkpoint-*/position.json"))[-1]
+
+
+def _control_groups(pids: set[int]) -> list[Path]:
+    return [
+        path for path in Path("/sys/fs/cgroup").rglob("headwater-*") if any(f"-{pid}-" in path.name for pid in pids)
+    ]
