@@ -255,12 +255,18 @@ async def test_a_scheduler_on_another_machine_fences_the_older(kafka: KafkaSetti
     log_id = await read_log_id(kafka)
     async with writer(kafka) as user, window(kafka, "generations") as log:
         await user.send_all([progress(log_id), prompt("p0")])
-        older = asyncio.create_task(run_scheduler(config(tmp_path / "here"), kafka, Metrics(), asyncio.Event()))
+        here, there = (config(tmp_path / name, batch_groups=100) for name in ("here", "there"))
+        older = asyncio.create_task(run_scheduler(here, kafka, Metrics(), asyncio.Event()))
         await log.until(count(1))
-        async with scheduler(kafka, config(tmp_path / "there")):
-            await user.send(prompt("p1"))
+        async with scheduler(kafka, there):
+            sent = 1
+            while not older.done():  # it notices when it next publishes
+                await user.send(prompt(f"p{sent}"))
+                sent += 1
+                await asyncio.wait([older], timeout=0.5)
             with pytest.raises(Fenced, match="only one may run"):
                 await older
-            await log.until(count(2))
+            await log.until(count(sent))
             await log.quiet()
-    assert admitted(log) == ["p0", "p1"]
+    assert admitted(log) == [f"p{number}" for number in range(sent)]
+    assert sorted(event.admission_number for event in log.of(Generation)) == list(range(sent))
