@@ -80,6 +80,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failure: str
     """Not empty: the process could not be set up (`exec: …`: the program could not be started)."""
     sizes: tuple[int, int, int]
+    lost: bool = False
+    """The run took its jail with it: nothing else here was seen."""
     stdout: bytes = b""
     stderr: bytes = b""
     result: bytes = b""

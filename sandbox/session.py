@@ -158,6 +158,7 @@ def lost(*, out_of_memory: bool) -> Report:
         result_truncated=False,
         failure="",
         sizes=(0, 0, 0),
+        lost=True,
     )
 
 

@@ -67,7 +67,7 @@ def verdict(test: Any, number: int, kind: VerdictKind, report: Report, detail: s
         signal=None if exited or report.stop is not None else report.status & 0x7F,
         stdout_truncated=report.stdout_truncated,
         stderr_truncated=report.stderr_truncated,
-        detail="" if test.hidden else shorten(detail, 3 * MAX_SHOWN_CHARACTERS),
+        detail="" if test.hidden else shorten(sendable(detail), 3 * MAX_SHOWN_CHARACTERS),
     )
 
 
@@ -84,6 +84,11 @@ def crash(report: Report) -> str:
 def text(data: bytes) -> str:
     """Show bytes as text."""
     return data.decode("utf-8", "replace")
+
+
+def sendable(text: str) -> str:
+    """Replace half characters, which a program may put into a text and which no encoder takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def shown(text: str) -> str:
@@ -108,9 +113,9 @@ def message(body: bytes) -> str:
     """Read the text of a claim."""
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
-    return value if isinstance(value, str) else ""
+    return sendable(value) if isinstance(value, str) else ""
 
 
 def require_compiled(claimed: claims.Claims, report: Report, limits: RunLimits) -> bool:
@@ -119,6 +124,9 @@ def require_compiled(claimed: claims.Claims, report: Report, limits: RunLimits) 
         return True
     if claimed.first == "syntax":
         raise CompileError(message(claimed.first_body))
+    starved = report.stop == "wall" and report.cpu_ns < limits.cpu_seconds * 5e8
+    if report.lost or starved:  # that says nothing about the source
+        return False
     limit = judgement.limit_reached(report, limits)
     why = judgement.LIMIT_WORDS[limit] if limit else judgement.ending(report)
     raise CompileError(f"Compiling did not end: {why}.")

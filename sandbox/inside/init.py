@@ -199,6 +199,8 @@ class Init:
             ("failure", 4096),
         ):
             ours, theirs = os.pipe()
+            if name in ("stdout", "stderr"):
+                os.fchmod(theirs, 0o666)  # programs open /dev/stdout  # noqa: PTH101
             streams.append(Stream(ours, cap))
             ends[name] = theirs
         if len(request["processes"]) > 1:

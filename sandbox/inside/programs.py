@@ -8,10 +8,12 @@ has run. A claim of a value is no more than a value: the expected one is not her
 # ruff: noqa: PTH123 - every jail would load pathlib for a handful of calls
 
 import atexit
+import io
 import json
 import os
 import sys
 import threading
+import tokenize
 import traceback
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
@@ -59,6 +61,8 @@ REFUSED = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 
 def compile_source(source: bytes) -> CodeType:
     """Compile the answer; one of REFUSED if Python will not have it."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+    source.decode(encoding)  # `compile` looks at no byte of a comment
     return compile(source, FILE, "exec", dont_inherit=True)
 
 
@@ -123,7 +127,7 @@ def exit_status(code: object) -> int:
     if code is None:
         return 0
     if isinstance(code, int):
-        return code & 0xFF
+        return code & 0xFF if -(1 << 63) <= code < 1 << 63 else 0xFF
     print(code, file=sys.stderr)
     return 1
 

@@ -1,6 +1,7 @@
 """In the tester: what stands for the answer and its objects. See `link.py`."""
 
 import builtins
+import operator
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -28,11 +29,26 @@ class Remote:
         self.lent: list[Any] = []
         self.kinds: dict[int, type] = {}
         self.last_error = ""
+        self.makers: set[int] = set()
+        """Classes, by a name with a capital, and their own methods: what they return, the test has made."""
+        self.made: set[int] = set()
+
+    def name(self, name: str) -> Any:
+        """Fetch a global of the answer's module."""
+        value = self.ask("name", name)
+        if isinstance(value, StandIn) and _kind(value) == "class":
+            self.learn(name, value)
+        return value
+
+    def learn(self, name: str, value: "StandIn") -> None:
+        """Note a class, if the test calls it by a class's name."""
+        if name[:1].isupper():
+            self.makers.add(_number_of(value))
 
     def lend(self, value: Any) -> Any:
         """Hand out an object: one of the answer's own goes back as itself; a function may be called back."""
         if isinstance(value, StandIn):
-            return {"id": object.__getattribute__(value, "_handle")["id"]}
+            return {"id": _number_of(value)}
         about = getattr(value, "_answer_class", None)
         if about is not None:
             return {"id": about}
@@ -134,10 +150,18 @@ def replace(ours: Any, theirs: Any) -> None:
 
 
 class StandIn:
-    """An object that stays with the answer. Whatever is done to it is done there.
+    """An object that stays with the answer. Whatever is done to it is done there, but for this:
 
-    Equality with plain data is decided here, by the object's real content, and never by its own methods;
-    two objects of the answer's are compared there.
+    - A value whose type the answer made of a plain one (a subclass of `list`) is compared and computed with
+      by its real content, here.
+    - Other objects never learn what they are compared with. They equal no plain data; ordering them
+      against it, or computing with it to get plain data, is a TypeError. So `abs(f(2) - 3) < 1e-6` cannot be
+      answered by the methods of what `f` returned.
+    - An object that the test did not make itself, by calling a class (a name with a capital), may stand where
+      plain data belongs. It does not answer methods of plain data that take an operand (`startswith`,
+      `union`), and `in` goes through its items.
+
+    Two objects of the answer's are compared there.
     """
 
     def __init__(self, remote: Remote, handle: Json, content: Any) -> None:
@@ -146,7 +170,19 @@ class StandIn:
         object.__setattr__(self, "_content", content)
 
     def __getattr__(self, name: str) -> Any:
-        return _ask(self, "getattr", name)
+        content = _content(self)
+        if content is not None and hasattr(content, name):
+            return getattr(content, name)
+        value = _ask(self, "getattr", name)
+        if isinstance(value, StandIn):
+            remote, own, number = _remote(self), _number_of(self), _number_of(value)
+            if own in remote.made:
+                remote.made.add(number)
+            elif own in remote.makers or _kind(value) == "class":
+                remote.learn(name if _kind(value) == "class" else "Maker", value)
+            elif name in _PLAIN_METHODS:
+                return _without_operands(value, name)
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         _ask(self, "setattr", name, value)
@@ -155,54 +191,60 @@ class StandIn:
         _ask(self, "delattr", name)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        return object.__getattribute__(self, "_remote").ask("call", self, *arguments, **named)
+        remote = _remote(self)
+        value = remote.ask("call", self, *arguments, **named)
+        if isinstance(value, StandIn) and _number_of(self) in remote.makers:
+            remote.made.add(_number_of(value))
+        return value
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, StandIn):
             return _truth(_ask(self, "eq", other))
-        return object.__getattribute__(self, "_content") is not None and bool(
-            object.__getattribute__(self, "_content") == other
-        )
+        content = _content(self)
+        return content is not None and bool(content == other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     def __hash__(self) -> int:
-        content = object.__getattribute__(self, "_content")
-        return hash(object.__getattribute__(self, "_handle")["id"] if content is None else content)
+        content = _content(self)
+        return hash(_number_of(self) if content is None else content)
 
     def __bool__(self) -> bool:
         return _truth(_ask(self, "bool"))
 
     def __len__(self) -> int:
-        return _number(_ask(self, "len"), int)
+        return _exactly(_ask(self, "len"), int)
 
     def __int__(self) -> int:
-        return _number(_ask(self, "int"), int)
+        return _exactly(_ask(self, "int"), int)
 
     def __float__(self) -> float:
-        return _number(_ask(self, "float"), float)
+        return _exactly(_ask(self, "float"), float)
 
     def __index__(self) -> int:
-        return _number(_ask(self, "index"), int)
+        return _exactly(_ask(self, "index"), int)
 
     def __repr__(self) -> str:
-        return str(_ask(self, "repr"))
+        return _exactly(_ask(self, "repr"), str)
 
     def __str__(self) -> str:
-        return str(_ask(self, "str"))
+        return _exactly(_ask(self, "str"), str)
 
     def __format__(self, specification: str) -> str:
-        return str(_ask(self, "format", specification))
+        return _exactly(_ask(self, "format", specification), str)
 
     def __iter__(self) -> "Iterator[Any]":
-        return _ask(self, "iter")
+        content = _content(self)
+        return _ask(self, "iter") if content is None else iter(content)
 
     def __next__(self) -> Any:
         return _ask(self, "next")
 
     def __contains__(self, item: object) -> bool:
-        return _truth(_ask(self, "contains", item))
+        if _content(self) is None and _number_of(self) in _remote(self).made:
+            return _truth(_ask(self, "contains", item))
+        return any(one is item or one == item for one in self)
 
     def __enter__(self) -> Any:
         return _ask(self, "enter")
@@ -211,69 +253,90 @@ class StandIn:
         _ask(self, "exit")
 
     def __instancecheck__(self, value: object) -> bool:
-        return isinstance(value, StandIn) and _truth(
-            object.__getattribute__(value, "_remote").ask("isinstance", value, self)
-        )
+        return isinstance(value, StandIn) and _truth(_remote(value).ask("isinstance", value, self))
+
+
+def _remote(stand_in: StandIn) -> Remote:
+    return object.__getattribute__(stand_in, "_remote")
+
+
+def _content(stand_in: StandIn) -> Any:
+    return object.__getattribute__(stand_in, "_content")
+
+
+def _number_of(stand_in: StandIn) -> int:
+    return object.__getattribute__(stand_in, "_handle")["id"]
+
+
+def _kind(stand_in: StandIn) -> str:
+    return object.__getattribute__(stand_in, "_handle")["kind"]
 
 
 def _ask(stand_in: StandIn, operation: str, *arguments: Any) -> Any:
-    return object.__getattribute__(stand_in, "_remote").ask(operation, stand_in, *arguments)
+    return _remote(stand_in).ask(operation, stand_in, *arguments)
 
 
 def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("the answer gave something that is neither True nor False")
-    return value
+    return _exactly(value, bool)
 
 
-def _number(value: Any, kind: type) -> Any:
+def _exactly(value: Any, kind: type) -> Any:
     if type(value) is not kind:
         raise TypeError(f"the answer gave something that is no {kind.__name__}")
     return value
 
 
-def _forward(name: str, operation: str, *, swapped: bool = False) -> None:
-    def ours(self: Any, *arguments: Any) -> Any:
-        remote = object.__getattribute__(self, "_remote")
-        return remote.ask(operation, *arguments, self) if swapped else remote.ask(operation, self, *arguments)
+_PLAIN_METHODS = frozenset(
+    name
+    for kind in (str, bytes, list, tuple, dict, set, frozenset, int, float)
+    for name in dir(kind)
+    if not name.startswith("__")
+)
+
+
+def _without_operands(method: StandIn, name: str) -> Any:
+    def call(*arguments: Any, **named: Any) -> Any:
+        if arguments or named:
+            raise TypeError(f"the answer returned an object of its own where plain data with {name}() belongs")
+        return method()
+
+    return call
+
+
+def _unary(name: str) -> None:
+    def ours(self: StandIn, *arguments: Any) -> Any:
+        return _ask(self, name, *arguments)
+
+    setattr(StandIn, f"__{name}__", ours)
+
+
+def _binary(name: str, compute: Any, operation: str, *, swapped: bool = False, ordering: bool = False) -> None:
+    def ours(self: StandIn, other: Any) -> Any:
+        content = _content(self)
+        if content is not None:
+            return compute(other, content) if swapped else compute(content, other)
+        apart = not isinstance(other, StandIn)
+        if apart and ordering:
+            raise TypeError("an object of the answer's own is not ordered against plain data")
+        value = _remote(self).ask(operation, other, self) if swapped else _ask(self, operation, other)
+        if not isinstance(value, StandIn):
+            if apart:
+                raise TypeError("an object of the answer's own does not compute plain data from plain data")
+        elif _number_of(self) in _remote(self).made:
+            _remote(self).made.add(_number_of(value))
+        return value
 
     setattr(StandIn, name, ours)
 
 
-for _name in [
-    "getitem",
-    "setitem",
-    "delitem",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "neg",
-    "pos",
-    "invert",
-    "reversed",
-    "round",
-    "abs",
-]:
-    _forward(f"__{_name}__", _name)
-for _name in [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "matmul",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-]:
+for _name in "getitem setitem delitem neg pos invert reversed round abs".split():  # noqa: SIM905 - the names, not a list
+    _unary(_name)
+for _name in "lt le gt ge".split():  # noqa: SIM905
+    _binary(f"__{_name}__", getattr(operator, _name), _name, ordering=True)
+for _name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():  # noqa: SIM905
     _operation = f"{_name}_" if _name in ("and", "or") else _name
-    _forward(f"__{_name}__", _operation)
-    _forward(f"__r{_name}__", _operation, swapped=True)
+    _binary(f"__{_name}__", getattr(operator, _operation), _operation)
+    _binary(f"__r{_name}__", getattr(operator, _operation), _operation, swapped=True)
 
 
 class AnswerModule(ModuleType):
@@ -287,7 +350,7 @@ class AnswerModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self.__dict__["_remote"].ask("name", name)
+        return self.__dict__["_remote"].name(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):

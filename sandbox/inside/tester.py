@@ -28,7 +28,7 @@ class Namespace(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name not in self.names:
             raise KeyError(name)
-        value = self.remote.ask("name", name)
+        value = self.remote.name(name)
         self[name] = value
         return value
 
@@ -70,7 +70,7 @@ def run_check(descriptors: "list[int]", process: Json) -> None:
         exec(code, namespace)
         check = dict.get(namespace, check_function)
         if check is not None:
-            check(remote.ask("name", entry_point))
+            check(remote.name(entry_point))
     except AnswerEnded as error:
         claims.text("raised", str(error))
     except AssertionError as error:

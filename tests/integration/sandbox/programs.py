@@ -130,3 +130,43 @@ class StackTest(unittest.TestCase):
 def test_plain():
     assert reverse([]) is None
 """
+
+
+LIAR = """
+class Liar:
+    def __getattr__(self, name):
+        return lambda *arguments, **named: (arguments or (True,))[0]
+    def yes(self, *_): return True
+    def nothing(self, *_): return 0
+    def same(self, other): return other
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = yes
+    __sub__ = __rsub__ = __mod__ = __truediv__ = __xor__ = nothing
+    __add__ = __mul__ = __and__ = __or__ = same
+    __hash__ = None
+
+def f(x): return Liar()
+"""
+CLASS_LIAR = (
+    LIAR.replace("class Liar", "class f")
+    .replace("def f(x): return Liar()", "")
+    .replace("    def yes(", "    def __init__(self, x): pass\n    def yes(")
+)
+"""Objects that agree with whatever they are compared with."""
+QUESTIONS = (
+    "abs(f(2) - 3) < 1e-6",
+    "abs(3 - f(2)) < 1e-6",
+    "f(2) < 3 or f(2) > 3",
+    "3 in f(2)",
+    "f(2).startswith('abc')",
+    "f(2).count(3)",
+    "f(2).union({3}) == {3}",
+    "f(2) + 3 == 3",
+    "(f(2) | {3}) == {3}",
+    "f(2) % 3 == 0",
+    "f(2) in (3, 4)",
+    "3 == f(2)",
+    "[3] == [f(2)]",
+    "not (f(2) - {3})",
+    "f(2).get('a', 3) == 3",
+)
+"""Each is true of some plain value, and must not be true of a liar."""

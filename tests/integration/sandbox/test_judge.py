@@ -23,7 +23,7 @@ from schemas import (
     UnittestGrader,
     VerdictKind,
 )
-from tests.integration.sandbox.programs import CHEATS, STACK, STACK_TESTS
+from tests.integration.sandbox.programs import CHEATS, CLASS_LIAR, LIAR, QUESTIONS, STACK, STACK_TESTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 K = VerdictKind
@@ -227,6 +227,21 @@ async def test_no_answer_cheats_the_tests_that_must_be_inside(judge: Judge, name
     test = "class T(unittest.TestCase):\n    def test_a(self): self.assertEqual(f(2), 3)\n"
     files = {"test_a.py": f"import unittest\nfrom solution import f\n{test}"}
     assert await kinds(judge, CHEATS[name], UnittestGrader(files=files)) in ([K.WRONG_ANSWER], [K.RUNTIME_ERROR])
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+async def test_an_object_never_learns_what_it_is_compared_with(judge: Judge, question: str) -> None:
+    for liar in (LIAR, CLASS_LIAR):
+        kind = (await judge.judge(liar, check(f"def check(f):\n    assert {question}"))).kind
+        assert kind in (K.WRONG_ANSWER, K.RUNTIME_ERROR)
+        files = {"test_a.py": f"from solution import f\ndef test_a():\n    assert {question}\n"}
+        assert (await judge.judge(liar, UnittestGrader(files=files))).kind in (K.WRONG_ANSWER, K.RUNTIME_ERROR)
+
+
+async def test_plain_values_in_subclasses_are_computed_with(judge: Judge) -> None:
+    program = "class N(float): pass\nclass L(list): pass\ndef f(x): return N(3.0) if x == 2 else L([1, 2])"
+    test = "assert abs(f(2) - 3) < 1e-6 and f(2) < 4 and 1 in f(1) and f(1) + [3] == [1, 2, 3] and f(1).count(2) == 1"
+    assert await kinds(judge, program, check(test)) == [K.ACCEPTED]
 
 
 async def test_an_honest_class_passes_every_kind_of_test(judge: Judge) -> None:
