@@ -200,7 +200,7 @@ class Init:
         ):
             ours, theirs = os.pipe()
             if name in ("stdout", "stderr"):
-                os.fchmod(theirs, 0o666)  # programs open /dev/stdout  # noqa: PTH101
+                os.fchmod(theirs, 0o666)  # programs open /dev/stdout
             streams.append(Stream(ours, cap))
             ends[name] = theirs
         if len(request["processes"]) > 1:
