@@ -75,7 +75,10 @@ async def judge_case(case: Case) -> CaseResult:
     assert not isinstance(case.grader, ExactGrader)
     language = toolchains.find(case.language)
     seen.wall_limit_seconds = resolve(case.grader.limits, language.limits).wall_seconds
-    async with Judge(2, ahead="python" if case.language == "python" else None) as judge, case_host.Watch() as watch:
+    async with (
+        Judge(2, ahead="python" if case.language == "python" else None, compile_cache=False) as judge,
+        case_host.Watch() as watch,
+    ):
         site = judge.site
         neighbours = asyncio.create_task(_neighbours(judge)) if "other jobs unaffected" in wanted else None
         try:

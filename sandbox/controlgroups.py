@@ -152,6 +152,15 @@ class ControlGroup:
         name = "memory.usage_in_bytes" if self.hierarchy.version == 1 else "memory.current"
         return int((self.paths["memory"] / name).read_text()) if "memory" in self.paths else 0
 
+    def cpu_ns(self) -> int:
+        """CPU time of all its processes since it was made; 0 where that is not counted."""
+        if "cpuacct" in self.paths:
+            return int((self.paths["cpuacct"] / "cpuacct.usage").read_text())
+        if self.hierarchy.version == 2 and "cpu" in self.paths:
+            fields = dict(line.split() for line in (self.paths["cpu"] / "cpu.stat").read_text().splitlines())
+            return int(fields.get("usage_usec", 0)) * 1000
+        return 0
+
     def memory_kills(self) -> int:
         """How often the kernel killed in this group for memory."""
         if "memory" not in self.paths:

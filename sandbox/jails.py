@@ -116,6 +116,7 @@ class Jail:
         self.number = number
         self.jobs = 0
         self.dead = False
+        self.start_cpu_ns = 0
         self._group: ControlGroup | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._socket: socket.socket | None = None
@@ -171,6 +172,7 @@ class Jail:
             await self.kill()
             raise SandboxUnavailable(f"a jail does not start: {words or error}") from error
         self._base_bytes = self._group.memory_used_bytes()
+        self.start_cpu_ns = self._group.cpu_ns()
 
     def _users(self) -> confinement.Users:
         if not self.site.root:

@@ -7,17 +7,19 @@ import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from sandbox import controlgroups, host, launcher, toolchains
+from sandbox.compile_cache import CompileCache
 from sandbox.errors import GraderFault, SandboxUnavailable
 from sandbox.graders import judge_program
 from sandbox.jails import Jail, Site
 from sandbox.judgement import Judgement
 from sandbox.pool import Pool
-from sandbox.session import Session
+from sandbox.session import Session, Spent
 from sandbox.toolchains import Toolchain
 from schemas import ExactGrader, FunctionGrader, FunctionTest, Grader, ProjectGrader, VerdictKind
 
@@ -27,6 +29,7 @@ class Judge:
 
     concurrency: jobs in jails at a time; others wait, and their wait is no run time.
     jobs_per_jail: after so many jobs a jail is replaced (1: a new one for every job).
+    compile_cache: folder in which compiled programs are kept for the next time; True: in the user's cache.
     ahead: the language whose jails are started before they are asked for; None: of no language.
     allow_unenforced: names of `host.ENFORCEABLE` that may be missing here. Without it a host that
     lacks one is refused.
@@ -38,6 +41,7 @@ class Judge:
         *,
         jobs_per_jail: int = 200,
         ahead: str | None = "python",
+        compile_cache: Path | bool = True,
         allow_unenforced: AbstractSet[str] = frozenset(),
     ) -> None:
         unknown = sorted(set(allow_unenforced) - set(host.ENFORCEABLE))
@@ -46,6 +50,7 @@ class Judge:
         self.concurrency = concurrency or os.cpu_count() or 1
         self.jobs_per_jail = jobs_per_jail
         self.ahead = None if ahead is None else toolchains.find(ahead).name
+        self.compile_cache = _compile_cache(compile_cache)
         self.allow_unenforced = frozenset(allow_unenforced)
         self._toolchains: dict[tuple[str, bool], asyncio.Task[Toolchain]] = {}
         self._slots = asyncio.Semaphore(self.concurrency)
@@ -116,7 +121,7 @@ class Judge:
             pool = self._pool
             if pool is None:
                 raise GraderFault("the judge is not running")
-            job = _Job(pool, self._toolchain)
+            job = _Job(pool, self._toolchain, self.compile_cache)
             session = job.session(toolchain, source)
             try:
                 result = await judge_program(session, grader)
@@ -130,7 +135,8 @@ class Judge:
                 await job.discard()
                 raise
             job.give_back()
-            return result
+            parts = {part: spent / 1e9 for part, spent in job.spent.parts.items()}
+            return replace(result, jail_seconds=job.spent.seconds, parts=parts)
 
     async def _toolchain(self, name: str, *, project: bool = False) -> Toolchain:
         """Find a toolchain, once; those who come meanwhile wait for the same search."""
@@ -152,6 +158,13 @@ class Judge:
             raise SandboxUnavailable(f"the sandbox's own test fails on this host: {detail}")
 
 
+def _compile_cache(wish: Path | bool) -> CompileCache | None:
+    if isinstance(wish, Path):
+        return CompileCache(wish)
+    folder = launcher.cache_folder()
+    return CompileCache(folder / "compiled") if wish and folder is not None else None
+
+
 _FOLDER = "headwater-jails-"
 
 
@@ -166,7 +179,9 @@ def _sweep_folders() -> None:
 class _Job:
     """The jails of one job: the answer's, and those of programs of the task's."""
 
-    def __init__(self, pool: Pool, locate: Callable[[str], Awaitable[Toolchain]]) -> None:
+    def __init__(self, pool: Pool, locate: Callable[[str], Awaitable[Toolchain]], cache: CompileCache | None) -> None:
+        self.cache = cache
+        self.spent = Spent()
         self.pool = pool
         self.locate = locate
         self.taken: list[Jail] = []
@@ -179,7 +194,7 @@ class _Job:
             self.taken.append(jail)
             return jail
 
-        return Session(toolchain, program, take, self.another)
+        return Session(toolchain, program, take, self.another, self.spent, self.cache)
 
     async def another(self, language: str, program: bytes) -> Session:
         """Open a session for a program of the task's."""

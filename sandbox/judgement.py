@@ -20,8 +20,10 @@ class Judgement:
     tests: tuple[TestVerdict, ...]
     """In the grader's order, all of them; empty after a compile error."""
     compile_log: str
-    jail_seconds: float
-    """CPU time of everything that ran in the jail for this job."""
+    jail_seconds: float = 0.0
+    """CPU time of everything that ran in jails for this job."""
+    parts: dict[str, float] = field(default_factory=dict[str, float])
+    """The same by part, in seconds: start (of its jails, where they were new), compile, cache, run."""
     reward: float | None = None
     """Only from a reward function of the user's; else `score` makes it of `tests`."""
     components: dict[str, float] = field(default_factory=dict[str, float])

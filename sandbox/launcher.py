@@ -13,19 +13,23 @@ from pathlib import Path
 SOURCE = Path(__file__).parent / "inside" / "launch.c"
 
 
-def cache_folder() -> Path:
-    """Where this package keeps what it builds once."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater"
+def cache_folder() -> Path | None:
+    """Where this package keeps what it builds once; None for a user without a home."""
+    named = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(named) if named else Path.home() / ".cache") / "headwater"
+    except RuntimeError:
+        return None
 
 
 def built() -> Path | None:
     """Return the launcher, built now if it has not been; None where it cannot be."""
     compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
+    folder = cache_folder()
+    if compiler is None or folder is None:
         return None
     digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     try:
-        folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / f"launch-{digest}"
         if not target.exists():

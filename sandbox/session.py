@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from sandbox import judgement
+from sandbox.compile_cache import MAX_ENTRY_BYTES, CompileCache
 from sandbox.errors import GraderFault, JailLost
 from sandbox.jails import Jail, Process, Report
 from sandbox.languages import BUILD, ENVIRONMENT
-from sandbox.limits import RunLimits
+from sandbox.limits import COMPILE, RunLimits
 from sandbox.scoring import shorten
 from sandbox.toolchains import Toolchain
 
@@ -25,6 +26,22 @@ _KILLED = 9
 TakeJail = Callable[[], Awaitable[Jail]]
 OpenSession = Callable[[str, bytes], Awaitable["Session"]]
 """Starts a session for a program of the task's (a checker, a reward function), in a jail of its own."""
+
+
+class Spent:
+    """CPU time of one job by part: start (of its jails, if new), compile, cache, run."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, int] = {}
+
+    def add(self, part: str, cpu_ns: int) -> None:
+        """Count more of a part."""
+        self.parts[part] = self.parts.get(part, 0) + cpu_ns
+
+    @property
+    def seconds(self) -> float:
+        """All parts together."""
+        return sum(self.parts.values()) / 1e9
 
 
 class CompileError(Exception):
@@ -59,14 +76,23 @@ def _seal(file: int) -> None:
 class Session:
     """The life of one job. `take` gives a jail of the language; `jail` is the one in use."""
 
-    def __init__(self, toolchain: Toolchain, program: bytes, take: TakeJail, another: OpenSession) -> None:
+    def __init__(
+        self,
+        toolchain: Toolchain,
+        program: bytes,
+        take: TakeJail,
+        another: OpenSession,
+        spent: "Spent",
+        cache: CompileCache | None,
+    ) -> None:
         self.another = another
+        self.spent = spent
+        self.cache = cache
         self.toolchain = toolchain
         self.language = toolchain.language
         self.program = program
         self.take = take
         self.jail: Jail | None = None
-        self.cpu_ns = 0
         self.environment = {**ENVIRONMENT, **self.language.environment}
         if toolchain.project:
             self.environment["PATH"] = ":".join((*toolchain.folders, ENVIRONMENT["PATH"]))
@@ -74,6 +100,8 @@ class Session:
     async def open(self) -> None:
         """Take a jail, wipe it and compile the program in it."""
         self.jail = await self.take()
+        if self.jail.jobs == 0:
+            self.spent.add("start", self.jail.start_cpu_ns)
         await self.jail.wipe()
         if self.language.compile is not None and not self.toolchain.project:
             await self._compile()
@@ -82,18 +110,23 @@ class Session:
         assert self.jail is not None
         assert self.language.compile is not None
         limits = self.language.compile_limits
+        command = self.toolchain.command(self.language.compile, limits)
+        key = self.cache.key(self.toolchain, command, self.program) if self.cache else ""
+        built = self.cache.get(key) if self.cache else None
+        if built is not None and await self._restore(built):
+            return
         process = Process(
             kind="exec",
-            argv=self.toolchain.command(self.language.compile, limits),
+            argv=command,
             env=self.environment,
             cwd=BUILD,
             files={f"{BUILD}/{self.language.source}": "program"},
             passed=("program",),
-            cpu_seconds=int(limits.cpu_seconds) + 2,
+            cpu_seconds=process_cpu_seconds(limits),
         )
         with sealed(self.program) as (program,):
             report = await self.jail.run([process], limits, {"program": program}, build_writable=True)
-        self._account(report)
+        self._account("compile", report)
         if report.failure:
             raise GraderFault(f"{self.language.name}: {report.failure}")
         if not judgement.ended_well(report):
@@ -102,6 +135,26 @@ class Session:
             if limit is not None:
                 log = f"The compiler {judgement.LIMIT_WORDS[limit]}.\n{log}"
             raise CompileError(shorten(log.strip(), MAX_LOG_CHARACTERS) or judgement.ending(report))
+        if self.cache is not None:
+            await self._keep(self.cache, key)
+
+    async def _keep(self, cache: CompileCache, key: str) -> None:
+        """Read what was built out of the jail, as the judged user, and keep it."""
+        assert self.jail is not None
+        process = Process(kind="pack", env=self.environment, passed=("result",), cpu_seconds=10)
+        report = await self.jail.run([process], COMPILE, {}, result_bytes=MAX_ENTRY_BYTES)
+        self._account("cache", report)
+        if judgement.ended_well(report) and not report.result_truncated:
+            cache.put(key, report.result)
+
+    async def _restore(self, built: bytes) -> bool:
+        """Put back what was built before; whether it is all there."""
+        assert self.jail is not None
+        process = Process(kind="unpack built", env=self.environment, passed=("built",), cpu_seconds=10)
+        with sealed(built) as (file,):
+            report = await self.jail.run([process], COMPILE, {"built": file}, build_writable=True)
+        self._account("cache", report)
+        return judgement.ended_well(report)
 
     async def run(
         self,
@@ -133,14 +186,14 @@ class Session:
                     continue
                 await self.open()  # a host that cannot start a jail raises here: that is the fault
                 return lost(out_of_memory=error.out_of_memory)
-            self._account(report)
+            self._account("run", report)
             if report.failure and not report.failure.startswith("exec: "):
                 raise GraderFault(f"the jail could not set a run up: {report.failure}")
             return report
         raise AssertionError("every path above returns or raises")
 
-    def _account(self, report: Report) -> None:
-        self.cpu_ns += report.cpu_ns
+    def _account(self, part: str, report: Report) -> None:
+        self.spent.add(part, report.cpu_ns)
 
 
 def lost(*, out_of_memory: bool) -> Report:

@@ -109,7 +109,10 @@ def _go_packages(home: str) -> Path:
     """
     go = f"{home}/bin/go"
     version = _output([go, "env", "GOVERSION"]).strip()
-    cache = cache_folder() / f"go-{version}"
+    folder = cache_folder()
+    if folder is None:
+        raise GraderFault("Go needs a cache for its compiled standard library: set XDG_CACHE_HOME")
+    cache = folder / f"go-{version}"
     table = cache / "importcfg"
     if not table.exists():
         cache.mkdir(parents=True, exist_ok=True)

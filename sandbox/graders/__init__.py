@@ -45,5 +45,5 @@ async def judge_program(session: Session, grader: Grader) -> Judgement:
         await session.open()
         tests = await run(session, grader)
     except CompileError as error:
-        return Judgement(VerdictKind.COMPILE_ERROR, (), str(error), session.cpu_ns / 1e9)
-    return Judgement(judgement.worst(test.kind for test in tests), tuple(tests), "", session.cpu_ns / 1e9)
+        return Judgement(VerdictKind.COMPILE_ERROR, (), str(error))
+    return Judgement(judgement.worst(test.kind for test in tests), tuple(tests), "")

@@ -20,8 +20,6 @@ class OpenChecker:
     """A checker, compiled."""
 
     session: Session
-    judged: Session
-    """Whose output it is: the CPU time of checking is its job's too."""
     limits: RunLimits
 
     async def judge(self, test: StdioTest, output: bytes) -> tuple[VerdictKind, str]:
@@ -33,7 +31,6 @@ class OpenChecker:
             report, _ = await run_program(self.session, self.limits, b"", arguments)
         except CompileError as error:
             raise GraderFault(f"the task's checker does not compile: {error}") from error
-        self.judged.cpu_ns += report.cpu_ns
         if judgement.limit_reached(report, self.limits) is None and judgement.ended_well(report):
             return VerdictKind.ACCEPTED, ""
         words = (report.stdout + report.stderr)[-MAX_WORDS:].decode("utf-8", "replace").strip()
@@ -46,4 +43,4 @@ async def open_checker(session: Session, checker: Checker) -> OpenChecker:
         own = await session.another(checker.language, checker.program.encode())
     except CompileError as error:
         raise GraderFault(f"the task's checker does not compile: {error}") from error
-    return OpenChecker(own, session, resolve(checker.limits, own.language.limits))
+    return OpenChecker(own, resolve(checker.limits, own.language.limits))

@@ -16,4 +16,6 @@ RUNNERS: "dict[str, Callable[[list[int], Json], None]]" = {
     "check": tester.run_check,
     "suite": suites.run_suite,
     "unpack": tree.run_unpack,
+    "pack": tree.run_pack,
+    "unpack built": tree.run_unpack_built,
 }

@@ -126,6 +126,24 @@ Seccomp: 2
     assert [test.kind for test in result.tests] == [K.ACCEPTED], result.tests[0].detail
 
 
+@pytest.mark.parametrize("language", ["cpp", "bash"])
+async def test_a_program_is_compiled_once(language: str, tmp_path: Path) -> None:
+    program = {
+        "cpp": "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << n + 1; }",
+        "bash": "read n; echo $((n + 1))",
+    }[language]
+    grader = StdioGrader(tests=(StdioTest(stdin="3", stdout="4"), StdioTest(stdin="3", stdout="3")), language=language)
+    async with Judge(1, ahead=None, compile_cache=tmp_path) as judge:
+        first = await judge.judge(program, grader)
+        again = await judge.judge(program, grader)
+        other = await judge.judge(program + "\n", grader)
+    assert [test.kind for test in first.tests] == [test.kind for test in again.tests] == [K.ACCEPTED, K.WRONG_ANSWER]
+    assert set(first.parts) == {"start", "compile", "cache", "run"}
+    assert set(again.parts) == {"cache", "run"}
+    assert "compile" in other.parts
+    assert first.jail_seconds == pytest.approx(sum(first.parts.values()))
+
+
 async def test_true_statuses(judge: Judge) -> None:
     tests = (
         StdioTest(stdin="abort", stdout=""),
