@@ -144,7 +144,7 @@ class EvaluationConfig(Section):
     seed: int = 10_007
     deadline_seconds: Positive = 1800.0
     """From an evaluation group's admission to its end."""
-    max_open_groups: Count = 16
+    max_open_groups: Count = 64
     """Evaluation groups admitted at once: the bound of their own (invariant 6)."""
     before_and_after: bool = False
     """`up` measures the held-out sets before the first update and after the last."""
