@@ -33,8 +33,9 @@ class Echo(Hop):
     concurrency = 8
     attempts = 2
 
-    def __init__(self, longest_seconds: float = 0.0) -> None:
+    def __init__(self, longest_seconds: float = 0.0, straggler_seconds: float = 0.0) -> None:
         self._longest_seconds = longest_seconds
+        self._straggler_seconds = straggler_seconds
         self.seen: list[tuple[int, int]] = []
         self.held: int | None = None
         self.owned: set[tuple[str, int]] = set()
@@ -43,6 +44,8 @@ class Echo(Hop):
         assert isinstance(event, Rollout)
         self.seen.append((record.partition, record.offset))
         await asyncio.sleep(self._longest_seconds * (zlib.crc32(event.group_id.encode()) % 100) / 100)
+        if event.text == "straggles":
+            await asyncio.sleep(self._straggler_seconds)
         if event.text == "fails":
             raise Retryable("the jail is on fire")
         return [reward(event, "ok")]

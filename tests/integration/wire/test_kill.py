@@ -5,12 +5,17 @@ import dataclasses
 import os
 import signal
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.integration.wire.hops import SHELLS, count, read_rewards, rollouts, until
+from tests.conftest import PARTITIONS
+from tests.integration.wire.hops import SHELLS, count, read_rewards, rollout, rollouts, until
 from wire.lag import group_lag
 from wire.publisher import Publisher
+from wire.records import Outgoing
 from wire.settings import KafkaSettings
+from wire.shell import COMMIT_SECONDS
 from wire.topics import apply_topics
 
 EVENTS = 240
@@ -26,39 +31,46 @@ async def test_a_killed_worker_loses_nothing(new_kafka: KafkaSettings, tmp_path:
 
 async def _kill_and_count(shell: str, base: KafkaSettings, state: Path) -> None:
     kafka = dataclasses.replace(base, prefix=f"{base.prefix}{shell}.")
-    await apply_topics(kafka, partitions=4)
+    await apply_topics(kafka, partitions=PARTITIONS)
+    # the first event of each partition is still in flight at the kill, with later ones done and a commit due
+    stragglers = [
+        Outgoing("rollouts", f"s{number}", rollout(f"s{number}", text="straggles"), partition=number)
+        for number in range(PARTITIONS)
+    ]
+    events = [*stragglers, *rollouts(EVENTS)]
     async with Publisher(kafka, "rollout") as publisher:
-        await publisher.send_all(rollouts(EVENTS))
+        await publisher.send_all(events)
 
     async def some() -> bool:
         return await count(kafka, "rewards") >= KILL_AT
 
     async def every() -> bool:
-        return await count(kafka, "rewards") >= EVENTS and len(await _groups(kafka)) == EVENTS
+        return await count(kafka, "rewards") >= len(events) and len(await _groups(kafka)) == len(events)
 
-    worker = await _start(shell, kafka, state)
-    await until(some)
-    os.kill(worker.pid, signal.SIGKILL)
-    await worker.wait()
-    done = len(await _groups(kafka))
-    assert KILL_AT <= done < EVENTS, "it was to be killed in mid-flight"
+    async with _worker(shell, kafka, state, straggler_seconds=60):
+        await until(some)
+        await asyncio.sleep(1.5 * COMMIT_SECONDS)
+    assert not {out.key for out in stragglers} & await _groups(kafka), "they were to be in flight"
     [behind] = await group_lag(kafka, "dispatch", ["rollouts"])
-    assert behind.committed <= done
+    assert behind.committed == 0
 
-    worker = await _start(shell, kafka, state)
-    try:
+    async with _worker(shell, kafka, state, straggler_seconds=0):
         await until(every)
-    finally:
-        os.kill(worker.pid, signal.SIGKILL)
-        await worker.wait()
 
 
-async def _start(shell: str, kafka: KafkaSettings, state: Path) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.integration.wire.worker", shell, str(state)),
+@asynccontextmanager
+async def _worker(shell: str, kafka: KafkaSettings, state: Path, straggler_seconds: float) -> AsyncGenerator[None]:
+    """The hop in a process of its own, killed with -9 at the end of the block."""
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.integration.wire.worker", shell, str(state), str(straggler_seconds)),
         env=os.environ | kafka.to_environment(),
         cwd=Path(__file__).parents[3],
     )
+    try:
+        yield
+    finally:
+        worker.send_signal(signal.SIGKILL)
+        await worker.wait()
 
 
 async def _groups(kafka: KafkaSettings) -> set[str]:

@@ -1,4 +1,4 @@
-"""A hop in a process of its own, to be killed. Arguments: shell, state directory; the broker is in the environment."""
+"""A hop in a process of its own, to be killed. Arguments: shell, state directory, a straggler's seconds."""
 
 import asyncio
 import sys
@@ -10,9 +10,9 @@ from wire.settings import from_environment
 
 
 async def main() -> None:
-    shell, state = sys.argv[1:]
+    shell, state, straggler_seconds = sys.argv[1:]
     await SHELLS[shell](
-        Echo(longest_seconds=0.2),
+        Echo(longest_seconds=0.1, straggler_seconds=float(straggler_seconds)),
         from_environment(),
         stop=asyncio.Event(),
         instance_id="worker-0",
