@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from learner.config import LearnerConfig
 from learner.errors import CompilerMissing
+from learner.operator_build import exclusive_build
 from learner.policy import Policy, check_parity
 
 
@@ -86,13 +87,14 @@ def wrap(policy: Policy, vocabulary: int, config: LearnerConfig) -> Engine:
         _parameter_groups(policy, config.weight_decay), lr=config.learning_rate, betas=config.betas, fused=True
     )
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: warmup(update, config.warmup_updates))
-    engine, *_ = deepspeed.initialize(
-        model=policy,
-        optimizer=optimizer,
-        lr_scheduler=cast(Any, schedule),  # its type names torch's older base class
-        config=deepspeed_config(config, world_size),
-        dist_init_required=False,
-    )
+    with exclusive_build():
+        engine, *_ = deepspeed.initialize(
+            model=policy,
+            optimizer=optimizer,
+            lr_scheduler=cast(Any, schedule),  # its type names torch's older base class
+            config=deepspeed_config(config, world_size),
+            dist_init_required=False,
+        )
     return Engine(engine, policy, vocabulary, shares_prompts, world_size, rank)
 
 
