@@ -22,6 +22,7 @@ import torch
 from learner.durable import new_directory, remove_directory
 from learner.engine import Engine
 from learner.errors import CheckpointError
+from learner.incarnation import check_newest
 from learner.position import Position
 
 _NAME = re.compile(r"checkpoint-(\d{6})-(\d{6})")
@@ -61,7 +62,7 @@ def load_position(checkpoint: Path) -> Position:
 def save_checkpoint(directory: Path, engine: Engine, incarnation: int, position: bytes, keep: int) -> Path:
     """Write a checkpoint and delete all but the newest `keep`. `position` is JSON, taken after the last step.
 
-    The caller sees to it that this incarnation is the newest.
+    Raises Superseded, and leaves nothing, when this incarnation is not the newest once all is written.
     """
     mine = [name.sequence for name, _ in list_checkpoints(directory) if name.incarnation == incarnation]
     target = directory / str(CheckpointName(incarnation, max(mine, default=0) + 1))
@@ -71,6 +72,8 @@ def save_checkpoint(directory: Path, engine: Engine, incarnation: int, position:
             engine.deepspeed.save_checkpoint(str(scratch), tag=_TAG, save_latest=False)
         torch.save(_rng_state(), scratch / f"rng-{engine.rank}.pt")
         (scratch / "position.json").write_bytes(position)
+        # writing takes seconds: one that was superseded meanwhile must not become what a resume begins with
+        check_newest(directory, incarnation)
     for _, old in list_checkpoints(directory)[:-keep]:
         remove_directory(old)
     return target

@@ -10,6 +10,8 @@ from transformers import AutoModelForCausalLM
 from learner.checkpoint import load_checkpoint, newest_checkpoint, save_checkpoint
 from learner.config import LearnerConfig
 from learner.engine import start_engine
+from learner.errors import Superseded
+from learner.incarnation import take_incarnation
 from learner.samples import Sample, samples_of
 from learner.step import Clip, StepAbandoned, StepResult, optimizer_step
 from tests.learner_support import learner_config, trajectory, weights_of
@@ -168,6 +170,16 @@ def test_the_newest_checkpoints_are_kept_and_a_higher_incarnation_is_newer(confi
     names = sorted(path.name for path in config.checkpoints.iterdir())
     assert names == ["checkpoint-000001-000003", "checkpoint-000002-000001"]
     assert newest_checkpoint(config.checkpoints) == config.checkpoints / "checkpoint-000002-000001"
+
+
+@pytest.mark.parametrize("zero_stage", [1])
+def test_a_learner_superseded_while_it_saves_leaves_no_checkpoint(config: LearnerConfig):
+    engine = start_engine(config)
+    incarnation = take_incarnation(config.checkpoints)
+    take_incarnation(config.checkpoints)
+    with pytest.raises(Superseded):
+        save_checkpoint(config.checkpoints, engine, incarnation, b"{}", keep=2)
+    assert newest_checkpoint(config.checkpoints) is None
 
 
 @pytest.mark.parametrize("zero_stage", [1])
