@@ -105,6 +105,8 @@ def configuration(pieces: list[Bind], users: Users, control: int, meters: dict[s
         MountPt(dst="/tmp", fstype="tmpfs", options="size=4096,mode=755", rw=True),
         MountPt(dst="/build", fstype="tmpfs", options="size=4096,mode=755", rw=True),
         MountPt(dst="/proc", fstype="proc", options="subset=pid,hidepid=invisible", rw=True),
+        # whole, for the init, which takes one file of it and unmounts it before anything is judged
+        MountPt(dst="/headwater-proc", fstype="proc", rw=True),
         MountPt(src="/tmp/shm", dst="/dev/shm", is_symlink=True),
         MountPt(src="/tmp", dst="/var/tmp", is_symlink=True),
         *(MountPt(src=f"/dev/{name}", dst=f"/dev/{name}", is_bind=True, rw=True) for name in _DEVICES),

@@ -123,6 +123,7 @@ class ControlGroup:
                 "cpuacct.usage": ("cpuacct", "cpuacct.usage", os.O_RDONLY),
                 "peak": ("memory", "memory.max_usage_in_bytes", os.O_RDWR),
                 "memory": ("memory", "memory.usage_in_bytes", os.O_RDONLY),
+                "memory.stat": ("memory", "memory.stat", os.O_RDONLY),
                 "kills": ("memory", "memory.oom_control", os.O_RDONLY),
                 "pids.events": ("pids", "pids.events", os.O_RDONLY),
             }
@@ -131,6 +132,7 @@ class ControlGroup:
                 "cpu.stat": ("cpu", "cpu.stat", os.O_RDONLY),
                 "peak": ("memory", "memory.peak", os.O_RDWR),
                 "memory": ("memory", "memory.current", os.O_RDONLY),
+                "memory.stat": ("memory", "memory.stat", os.O_RDONLY),
                 "kills": ("memory", "memory.events", os.O_RDONLY),
                 "pids.events": ("pids", "pids.events", os.O_RDONLY),
             }

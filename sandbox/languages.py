@@ -41,7 +41,7 @@ class Language:
     compile_limits: RunLimits = COMPILE
 
 
-SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
+SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/etc/alternatives")
 _C_LIKE = (*SYSTEM, "/usr/include")
 _MANAGED = RunLimits(memory_bytes=1024 * MIB, processes=256)
 """For runtimes with threads and heaps of their own."""

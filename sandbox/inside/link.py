@@ -12,7 +12,7 @@ callbacks: while the tester waits, the answer may call functions that it was giv
 import json
 import socket
 import struct
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -87,6 +87,9 @@ _DATA: "dict[type, tuple[Callable[[Any], list[Any]], Callable[..., Any]]]" = {
     time: (lambda value: [value.hour, value.minute, value.second, value.microsecond], time),
     timedelta: (lambda value: [value.days, value.seconds, value.microseconds], timedelta),
     deque: (lambda value: [list(value)], deque),
+    Counter: (lambda value: [dict(value)], Counter),
+    OrderedDict: (lambda value: [dict(value)], OrderedDict),
+    defaultdict: (lambda value: [dict(value)], lambda content: defaultdict(None, content)),
 }
 _DATA_NAMES = {kind.__name__: make for kind, (_, make) in _DATA.items()}
 _PLAIN = frozenset({int, float, str, list, tuple, dict, set, frozenset, bytes, bool, type(None)})

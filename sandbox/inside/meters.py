@@ -49,6 +49,10 @@ class Meters:
     def memory_bytes(self) -> int:
         return 0
 
+    def held_bytes(self) -> int:
+        """Memory that cannot be taken back: of processes, and of files in memory."""
+        return 0
+
     def memory_kills(self) -> int:
         return 0
 
@@ -88,6 +92,12 @@ class GroupMeters(Meters):
 
     def peak_bytes(self) -> int:
         return int(self.text("peak")) if "peak" in self.files else super().peak_bytes()
+
+    def held_bytes(self) -> int:
+        if "memory.stat" not in self.files:
+            return 0
+        fields = dict(line.split() for line in self.text("memory.stat").splitlines() if line.count(" ") == 1)
+        return int(fields.get("anon", fields.get("rss", 0))) + int(fields.get("shmem", 0))
 
     def memory_bytes(self) -> int:
         return int(self.text("memory")) if "memory" in self.files else 0

@@ -10,13 +10,15 @@ from typing import Any
 from link import Codec, Json, Link
 
 
-class AnswerEnded(Exception):
-    """The answer's process ended, or broke the protocol, while a test waited for it."""
+class AnswerEnded(BaseException):
+    """The answer's process ended, or broke the protocol, while a test waited for it: no error that a test expects."""
 
 
-_NOT_AN_ERROR = ("SystemExit", "KeyboardInterrupt", "GeneratorExit")
+_NOT_AN_ERROR = ("KeyboardInterrupt", "GeneratorExit")
 _EXCEPTIONS = {
-    name: kind for name, kind in vars(builtins).items() if isinstance(kind, type) and issubclass(kind, Exception)
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, (Exception, SystemExit))
 }
 
 
@@ -29,6 +31,8 @@ class Remote:
         self.lent: list[Any] = []
         self.kinds: dict[int, type] = {}
         self.last_error = ""
+        self.ended = False
+        """A test in which this becomes true has failed, whatever it caught."""
         self.makers: set[int] = set()
         """Classes, by a name with a capital, and their own methods: what they return, the test has made."""
         self.made: set[int] = set()
@@ -93,6 +97,7 @@ class Remote:
                     self.link.send(self.called_back(message))
                     continue
             except Exception as error:
+                self.ended = True
                 raise AnswerEnded("the answer's process ended before it answered") from error
             if "raised" in message:
                 raise self.error(message["raised"])
@@ -106,7 +111,7 @@ class Remote:
         except Exception as error:  # noqa: BLE001 - handed to the answer, whose call it was
             return {"raised": type(error).__name__, "message": str(error)}
 
-    def error(self, about: Json) -> Exception:
+    def error(self, about: Json) -> BaseException:
         """Make the exception that the answer raised, of a built-in type or of a class that stands for its own."""
         self.last_error = str(about["described"])
         bases = about["bases"]
@@ -123,7 +128,7 @@ class Remote:
         error.__dict__["_stand_in"] = StandIn(self, about["object"], None)
         return error
 
-    def exception_class(self, number: int, bases: "list[str]") -> "type[Exception]":
+    def exception_class(self, number: int, bases: "list[str]") -> "type[BaseException]":
         """Make, once, the class that stands for an exception class of the answer's."""
         if bases[0] in _EXCEPTIONS:
             return _EXCEPTIONS[bases[0]]
@@ -168,6 +173,11 @@ class StandIn:
         object.__setattr__(self, "_remote", remote)
         object.__setattr__(self, "_handle", handle)
         object.__setattr__(self, "_content", content)
+
+    @property
+    def __class__(self) -> Any:  # pyright: ignore - so that `isinstance(value, tuple)` holds for a named tuple
+        content = _content(self)
+        return StandIn if content is None else type(content)
 
     def __getattr__(self, name: str) -> Any:
         content = _content(self)

@@ -91,6 +91,8 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
     stand_in(folder, stand_ins.AnswerModule(module_name, remote, names))
 
     def report(test: str, status: str, message: str) -> None:
+        if remote.ended and status == "passed":
+            status, message = "error", "the answer's process ended"
         claims.write("test", json.dumps([test, status, message[: programs.MAX_MESSAGE]]).encode())
 
     for name in test_files:

@@ -78,7 +78,10 @@ def run_check(descriptors: "list[int]", process: Json) -> None:
     except BaseException as error:  # noqa: BLE001 - a result, whatever it is
         claims.text("raised", remote.last_error or programs.described(error))
     else:
-        claims.write("passed", b"null")
+        if remote.ended:
+            claims.text("raised", "the answer's process ended")
+        else:
+            claims.write("passed", b"null")
     programs.leave()
 
 
