@@ -27,7 +27,7 @@ from wire.shell import (
 
 log = logging.getLogger(__name__)
 
-POLL_RECORDS = 8
+POLL_RECORDS = 128
 
 
 async def run_consumer_hop(

@@ -31,9 +31,10 @@ from wire.runner import Partition, Runner
 from wire.settings import KafkaSettings
 from wire.shell import COMMIT_SECONDS, start_offsets
 
-FETCH_RECORDS = 8
-"""Records a fetch: large ones must not pile up."""
-BUFFER_EVENTS = 16
+FETCH_RECORDS = 128
+"""Records taken from the client at once. They are in memory by then: its fetch size is the bound. With 8 the hop
+between threads cost most of the time."""
+BUFFER_EVENTS = 128
 """Events that wait in memory for a slot; the next one is not taken from the fetched."""
 
 
