@@ -5,6 +5,7 @@ own seccomp policy holds for every process of the jail; the init must mount, so 
 taken from judged processes by `inside/kernel.py`.
 """
 
+import importlib.util
 import os
 import stat
 import sys
@@ -16,6 +17,7 @@ from sandbox.toolchains import Toolchain, python_interpreter
 
 INSIDE = Path(__file__).parent / "inside"
 CODE = "/headwater"
+PACKAGES = "/headwater-packages"
 LAUNCHER = "/headwater-launch"
 BUILD_BYTES = 256 << 20
 _ROOT_LINKS = ("/bin", "/lib", "/lib64")
@@ -78,7 +80,26 @@ def binds(toolchain: Toolchain) -> list[Bind]:
     for path in sorted(dict.fromkeys(paths)):
         if Path(path).exists() and not any(path.startswith(f"{above}/") for above in kept):
             kept.append(path)
-    return [Bind(str(INSIDE), CODE), *(Bind(path, path) for path in kept)]
+    packages: list[str] = [] if toolchain.language.run else pytest_packages()
+    return [
+        Bind(str(INSIDE), CODE),
+        *(Bind(path, path) for path in kept),
+        *(Bind(path, f"{PACKAGES}/{Path(path).name}") for path in packages),
+    ]
+
+
+def pytest_packages() -> list[str]:
+    """The folders (and files) of pytest and of what it needs, if this Python has it."""
+    found: list[str] = []
+    for name in ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments"):
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            if name in ("py", "pygments"):  # not of every version
+                continue
+            return []
+        path = Path(spec.origin)
+        found.append(str(path.parent if path.name == "__init__.py" else path))
+    return found
 
 
 def reachable(path: str) -> bool:

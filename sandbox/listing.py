@@ -31,6 +31,25 @@ def list_tests(name: str, source: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def uses_pytest(source: str) -> bool:
+    """Whether a file needs pytest to run: it imports it, or its plain tests have fixtures."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(name.name.split(".")[0] == "pytest" for name in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "pytest":
+            return True
+    return any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test")
+        and bool(node.args.args)
+        for node in tree.body
+    )
+
+
 def _holds_tests(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
     if node.name.startswith("Test"):
         return True

@@ -3,10 +3,11 @@
 import json
 
 from sandbox import claims, judgement
+from sandbox.confinement import pytest_packages
 from sandbox.errors import GraderFault
 from sandbox.graders.common import PlainTest, apart, crash, require_compiled, verdict
 from sandbox.limits import resolve
-from sandbox.listing import is_test_file, list_tests
+from sandbox.listing import is_test_file, list_tests, uses_pytest
 from sandbox.session import Session, new_nonce
 from schemas import NamedTest, TestVerdict, UnittestGrader, VerdictKind
 
@@ -27,8 +28,13 @@ async def judge_suite(session: Session, grader: UnittestGrader) -> list[TestVerd
     limits = resolve(grader.limits, session.language.limits)
     nonce = new_nonce()
     files = [name for name in grader.files if is_test_file(name)]
+    with_pytest = any(uses_pytest(source) for name, source in grader.files.items() if name.endswith(".py"))
+    if with_pytest and not pytest_packages():
+        raise GraderFault("the task's test files use pytest, which is not installed here: pip install pytest")
     module = grader.solution.removesuffix(".py").replace("/", ".")
-    processes = apart(session, limits, "suite", nonce, json.dumps([module, files]), module=module, support=True)
+    processes = apart(
+        session, limits, "suite", nonce, json.dumps([module, files, with_pytest]), module=module, support=True
+    )
     support = {name: text for name, text in grader.files.items() if not is_test_file(name)}
     contents = {
         "program": session.program,

@@ -78,7 +78,7 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
     files = json.loads(programs.read_all(descriptors[0]))
     remote = stand_ins.Remote(Link(descriptors[1]))
     claims = programs.Claims(descriptors[2], process["nonce"])
-    module_name, test_files = json.loads(process["entry_point"])
+    module_name, test_files, with_pytest = json.loads(process["entry_point"])
     names = tester.await_answer(remote.link, claims)
     folder = tempfile.mkdtemp(prefix="tests-", dir="/tmp")
     for name, text in files.items():
@@ -93,10 +93,16 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
     def report(test: str, status: str, message: str) -> None:
         if remote.ended and status == "passed":
             status, message = "error", "the answer's process ended"
+        message = message.replace(f"{folder}/", "")
         claims.write("test", json.dumps([test, status, message[: programs.MAX_MESSAGE]]).encode())
 
-    for name in test_files:
-        run_file(name, report)
+    if with_pytest:
+        import pytest_suites
+
+        pytest_suites.run_files(folder, test_files, report)
+    else:
+        for name in test_files:
+            run_file(name, report)
     claims.write("ended", b"null")
     programs.leave()
 

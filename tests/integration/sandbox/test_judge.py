@@ -281,6 +281,55 @@ async def test_unittest_names_weights_and_hidden_tests(judge: Judge) -> None:
     assert result.tests[1].detail == ""
 
 
+PYTEST_FILE = """
+import pytest
+from solution import f
+
+@pytest.fixture
+def two():
+    yield 2
+
+@pytest.mark.parametrize("x", [1, 2, 3])
+def test_all(x):
+    assert f(x) == x + 1
+
+@pytest.mark.parametrize("x", [1, 9])
+def test_some(x):
+    assert f(x) < 5
+
+def test_fixture(two, tmp_path):
+    (tmp_path / "x").write_text("x")
+    assert f(two) == pytest.approx(3.0)
+
+def test_raises():
+    with pytest.raises(TypeError):
+        f("a")
+
+@pytest.mark.skip
+def test_skipped():
+    pass
+
+class TestGroup:
+    def test_in_class(self, two):
+        assert f(two) == two + 1
+"""
+
+
+async def test_files_that_use_pytest(judge: Judge) -> None:
+    result = await judge.judge("def f(x):\n    return x + 1", UnittestGrader(files={"test_a.py": PYTEST_FILE}))
+    assert {test.name.removeprefix("test_a.py::"): test.kind for test in result.tests} == {
+        "test_all": K.ACCEPTED,
+        "test_some": K.WRONG_ANSWER,
+        "test_fixture": K.ACCEPTED,
+        "test_raises": K.ACCEPTED,
+        "test_skipped": K.WRONG_ANSWER,
+        "TestGroup::test_in_class": K.ACCEPTED,
+    }
+    for program in ("import os\ndef f(x): os._exit(0)", "import os\nos._exit(0)"):
+        cheat = await judge.judge(program, UnittestGrader(files={"test_a.py": PYTEST_FILE}))
+        assert {test.kind for test in cheat.tests} <= {K.WRONG_ANSWER, K.RUNTIME_ERROR}
+
+
 async def test_support_files_are_beside_the_answer_and_the_tests(judge: Judge) -> None:
     files = {
         "test_a.py": "from solution import f\nfrom helper import N\n"

@@ -1,0 +1,43 @@
+"""The tester's process for test files that use pytest: its fixtures, parameters and plain assertions.
+
+pytest comes from the host's own Python packages, read-only, and is on the path of the tester only.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+PACKAGES = "/headwater-packages"
+
+
+class Collector:
+    """Hands on each test's outcome: passed only if set-up, call and tear-down all passed."""
+
+    def __init__(self, report: "Callable[[str, str, str], None]") -> None:
+        self.report = report
+        self.worst: dict[str, tuple[str, str]] = {}
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Called by pytest after each phase of each test."""
+        status, words = self.worst.get(report.nodeid, ("passed", ""))
+        if status == "passed" and report.outcome != "passed":
+            status = {"skipped": "skipped"}.get(report.outcome, "failed" if report.when == "call" else "error")
+            words = str(report.longrepr)[-1500:]
+        self.worst[report.nodeid] = (status, words)
+        if report.when == "teardown":
+            self.report(report.nodeid.split("[")[0], status, words)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """Called by pytest for each file and class that it looked into."""
+        if report.outcome == "failed" and report.nodeid:
+            self.report(f"{report.nodeid.split('::')[0]}::", "error", str(report.longrepr)[-1500:])
+
+
+def run_files(folder: str, names: "list[str]", report: "Callable[[str, str, str], None]") -> None:
+    """Run the files with pytest, in this process."""
+    sys.dont_write_bytecode = True
+    sys.path.append(PACKAGES)
+    import pytest
+
+    arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--rootdir", folder, "-c", "/dev/null"]
+    pytest.main([*arguments, *names], plugins=[Collector(report)])
