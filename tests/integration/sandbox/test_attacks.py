@@ -1,0 +1,305 @@
+"""Attacks that the format of the cases cannot say: across jobs, on what is handed back, on projects and checkers.
+
+The numbers are those of `sandbox/ATTACKS.md`.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from sandbox import Judge, Judgement, score
+from schemas import (
+    Checker,
+    CheckGrader,
+    FunctionGrader,
+    FunctionTest,
+    Limits,
+    NamedTest,
+    ProjectGrader,
+    StdioGrader,
+    StdioTest,
+    UnittestGrader,
+    VerdictKind,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+K = VerdictKind
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def judge() -> AsyncIterator[Judge]:
+    """One Judge with one place: jobs follow one another in the same jail."""
+    async with Judge(1) as judge:
+        yield judge
+
+
+def kinds(result: Judgement) -> list[VerdictKind]:
+    return [test.kind for test in result.tests] or [result.kind]
+
+
+def call(*tests: FunctionTest, limits: Limits | None = None) -> FunctionGrader:
+    return FunctionGrader(entry_point="f", tests=tests, limits=limits or Limits())
+
+
+def run(stdout: str, times: int = 1, limits: Limits | None = None) -> StdioGrader:
+    return StdioGrader(tests=(StdioTest(stdout=stdout),) * times, limits=limits or Limits())
+
+
+SCAN = r"""
+import re
+
+def scan(pattern):
+    found = []
+    with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
+        for line in maps:
+            parts = line.split()
+            low, high = (int(x, 16) for x in parts[0].split("-"))
+            if "rw" in parts[1]:
+                try:
+                    memory.seek(low)
+                    found += re.findall(pattern, memory.read(high - low))
+                except (OSError, ValueError, OverflowError):
+                    pass
+    return found
+"""
+
+
+async def test_no_job_finds_the_answer_of_the_one_before(judge: Judge) -> None:
+    """Attack 3: in a group of answers to one task, the neighbour's right answer is worth stealing."""
+    honest = """
+import sys
+
+def f(n):
+    print("NEAR<%d>" % n)
+    sys.stderr.write("NEAR<%d>" % n * 500)
+    return ["NEAR<%d>" % n] * 50
+"""
+    thief = SCAN + '\n\ndef f(n):\n    return len(scan(b"NE" + rb"AR<(\\d+)>"))\n'
+    for number in range(8):
+        await judge.judge(honest, call(FunctionTest.of([70_000 + number], [])))
+        result = await judge.judge(thief, call(FunctionTest.of([number], 0)))
+        assert kinds(result) == [K.ACCEPTED], result.tests[0].detail
+
+
+async def test_no_job_finds_the_tests_of_the_one_before(judge: Judge) -> None:
+    """Attack 4: the report of a failed hidden test holds its source line and the expected value."""
+    files = {
+        "test_it.py": "import unittest\nfrom solution import f\n\nclass T(unittest.TestCase):\n"
+        "    def test_it(self):\n        self.assertEqual(f(3), 61234567)\n"
+    }
+    thief = (
+        SCAN + '\n\ndef f(n):\n    found = scan(rb"6123" + rb"45\\d\\d")\n    return int(found[0]) if found else 0\n'
+    )
+    for _ in range(4):
+        result = await judge.judge(thief, UnittestGrader(files=files, hidden=True))
+        assert kinds(result) == [K.WRONG_ANSWER]
+
+
+async def test_process_ids_tell_nothing_of_the_job_before(judge: Judge) -> None:
+    """Attack 6: the counter of process ids is a place to leave a number in."""
+    program = """
+import os
+
+def f(n):
+    for _ in range(n):
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+    return os.getpid()
+"""
+    seen: list[str] = []
+    for forks in (0, 7, 0, 40, 0):
+        result = await judge.judge(program, call(FunctionTest.of([forks], -1)))
+        seen.append(result.tests[0].detail.split("returned ")[1].split(",")[0])
+    assert len(set(seen)) == 1, seen
+
+
+async def test_memory_of_one_job_does_not_burden_the_next(judge: Judge) -> None:
+    """Attack 50: descriptors in flight in a ring of sockets live until the kernel's collector runs."""
+    leave = """
+import os, socket
+big = os.memfd_create("x")
+for _ in range(70):
+    os.write(big, b"x" * (1 << 20))
+left, right = socket.socketpair()
+socket.send_fds(left, [b"x"], [big, left.fileno(), right.fileno()])
+socket.send_fds(right, [b"x"], [big, left.fileno(), right.fileno()])
+print(1)
+"""
+    limits = Limits(memory_bytes=128 << 20)
+    for _ in range(3):
+        assert kinds(await judge.judge(leave, run("1", limits=limits))) == [K.ACCEPTED]
+        honest = await judge.judge("print(len(bytearray(90 << 20)))", run(str(90 << 20), limits=limits))
+        assert kinds(honest) == [K.ACCEPTED]
+
+
+async def test_what_is_handed_back_can_be_sent(judge: Judge) -> None:
+    """Attack 13: half characters in every text that a program can get into a verdict."""
+    program = "class \ud7ffOdd(Exception): pass\n\ndef f(x):\n    raise Exception('\\ud800' * 10, '\\udfff')\n"
+    check = CheckGrader(entry_point="f", program="def check(f):\n    assert f(1) == 1, f\n")
+    files = {
+        "test_it.py": "import unittest\nfrom solution import f\n\nclass T(unittest.TestCase):\n"
+        "    def test_it(self):\n        self.assertEqual(f(1), 1)\n"
+    }
+    returned = "def f(x):\n    return '\\ud800'\n"
+    for grader in (call(FunctionTest.of([1], 1)), check, UnittestGrader(files=files)):
+        for source in (program, returned):
+            result = await judge.judge(source, grader)
+            _, feedback = score(result.kind, result.tests, result.compile_log)
+            assert msgspec.json.encode([result.tests, result.compile_log, feedback])
+    noise = await judge.judge("import os\nos.write(2, b'\\xff\\xfe\\xed\\xa0\\x80')\nraise SystemExit(1)", run("1"))
+    assert msgspec.json.encode(noise.tests)
+
+
+COLLIDE = """
+import os, sys
+
+def f(x):
+    frame = sys._getframe()
+    while frame:
+        for value in list(frame.f_locals.values()):
+            if hasattr(value, "nonce") and hasattr(value, "write"):
+                numbers = [7 + i * (2**61 - 1) for i in range(60000)]
+                text = b",".join(b"%d" % n for n in numbers)
+                if x:
+                    text = b",".join(b"[%d,0]" % n for n in numbers)
+                value.write("value", b'{"d":[' + text + b"]}" if x else b'{"s":[' + text + b"]}")
+                os._exit(0)
+        frame = frame.f_back
+"""
+
+
+@pytest.mark.timeout(120)
+async def test_numbers_of_one_hash_do_not_hold_the_service_up(judge: Judge) -> None:
+    """Attack 11: sixty thousand whole numbers that Python's tables put into one place."""
+    expected = list(range(100_000, 170_000))
+    tests = (FunctionTest.of([0], expected), FunctionTest.of([1], expected))
+    started = time.monotonic()
+    assert kinds(await judge.judge(COLLIDE, call(*tests))) != [K.ACCEPTED, K.ACCEPTED]
+    assert time.monotonic() - started < 15
+
+
+async def test_long_whole_numbers_are_judged(judge: Judge) -> None:
+    """Attack 79, for a false 0.0: more digits than Python reads from outside."""
+    text = b"7" * 9_001
+    program = "def f(x):\n    return x\n\n\ndef g(x):\n    return x + 1\n"
+    test = FunctionTest(args=msgspec.Raw(b"[" + text + b"]"), expected=msgspec.Raw(text))
+    assert kinds(await judge.judge(program, call(test))) == [K.ACCEPTED]
+    wrong = FunctionGrader(entry_point="g", tests=(test,))
+    assert kinds(await judge.judge(program, wrong)) == [K.WRONG_ANSWER]
+
+
+async def test_check_is_not_passed_by_an_object_that_agrees(judge: Judge) -> None:
+    """Attack 29, in HumanEval's form."""
+    liar = """
+class L:
+    def __sub__(self, other): return 0.0
+    __rsub__ = __abs__ = __round__ = __truediv__ = __sub__
+    def __lt__(self, other): return True
+    __le__ = __gt__ = __ge__ = __eq__ = __contains__ = __lt__
+    def __hash__(self): return 1
+
+class F(float):
+    __sub__, __rsub__, __abs__, __lt__, __gt__ = L.__sub__, L.__rsub__, L.__abs__, L.__lt__, L.__gt__
+
+def f(x):
+    return L() if x else F("nan")
+"""
+    for x in (0, 1):
+        for line in ("abs(f({x}) - 3.14) < 1e-6", "abs(3.14 - f({x})) < 1e-6", "f({x}) > 3", "5 in [f({x})]"):
+            text = f"def check(f):\n    assert {line.format(x=x)}\n"
+            assert kinds(await judge.judge(liar, CheckGrader(entry_point="f", program=text))) != [K.ACCEPTED], line
+
+
+async def test_feedback_names_no_path_of_the_host_and_nothing_hidden(judge: Judge) -> None:
+    """Attack 78."""
+    result = await judge.judge("import json\njson.loads('x')", run("1"))
+    assert "JSONDecodeError" in result.tests[0].detail
+    assert "/root" not in result.tests[0].detail
+    assert str(Path(os.__file__).parent) not in result.tests[0].detail
+    hidden = StdioGrader(tests=(StdioTest(stdin="in-17", stdout="out-17", hidden=True, name="name-17"),))
+    result = await judge.judge("print(input())\nimport sys\nsys.exit(input())", hidden)
+    _, feedback = score(result.kind, result.tests, result.compile_log)
+    assert "17" not in feedback
+    assert "17" not in result.tests[0].detail
+
+
+async def test_a_checker_is_not_talked_into_it(judge: Judge) -> None:
+    """Attack 80: output that crashes, floods or steers the checker is not accepted."""
+    checker = Checker(program="import sys\nout = open(sys.argv[2]).read()\nsys.exit(0 if int(out) == 7 else 1)\n")
+    grader = StdioGrader(tests=(StdioTest(stdout="7"),), checker=checker)
+    for program in (
+        "print('accepted'); print('7 7')",
+        "import sys; sys.stdout.buffer.write(b'\\xff7')",
+        "print('7' * 5000)",
+        "print('\\x00' * 1000000)",
+        "print(7); raise SystemExit(1)",
+        "print(7, flush=True); import os; os.kill(os.getpid(), 9)",
+        "print('import sys; sys.exit(0)')",
+    ):
+        assert kinds(await judge.judge(program, grader)) != [K.ACCEPTED], program
+    assert kinds(await judge.judge("print(7)", grader)) == [K.ACCEPTED]
+
+
+def project(**changes: object) -> ProjectGrader:
+    whole: dict[str, object] = {
+        "files": {"solution.py": "", "lib/util.py": "X = 1\n"},
+        "test_files": {"test_it.py": "import solution\nprint('PASS a' if solution.f(1) == 2 else 'FAIL a')\n"},
+        "test": "python3 test_it.py",
+        "tests": (NamedTest(id="a"),),
+    }
+    return ProjectGrader(**(whole | changes))  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_project_keeps_an_answer_inside_its_tree(judge: Judge) -> None:
+    """Attack 81: paths out of the tree, files in place of the tests, files that steer test tools."""
+    good = "def f(x):\n    return 3\n"
+    for path in ("../x.py", "/tmp/x.py", "a/../../x", "", ".", "a//b", "conftest.py", "deep/conftest.py", "pytest.ini"):
+        answer = json.dumps({"solution.py": good, path: "print('PASS a')\n"})
+        assert (await judge.judge(answer, project())).kind is K.COMPILE_ERROR, path
+    for path in ("test_it.py", "test_it.py/x"):
+        answer = json.dumps({"solution.py": good, path: "print('PASS a')\n"})
+        assert kinds(await judge.judge(answer, project())) != [K.ACCEPTED], path
+    link = "ln -sf /dev/null test_it.py; ln -s . loop; true"
+    answer = json.dumps({"solution.py": good, "build.sh": link})
+    assert kinds(await judge.judge(answer, project(build="sh build.sh"))) == [K.WRONG_ANSWER]
+    for hostile in (
+        '{"a":' * 50_000,
+        "--- a/solution.py\n+++ b/solution.py\n@@ -1 +1,99999999 @@\n+x\n",
+        "diff --git ",
+    ):
+        assert (await judge.judge(hostile, project())).kind is K.COMPILE_ERROR
+
+
+async def test_a_project_answer_that_leaves_early_has_passed_nothing(judge: Judge) -> None:
+    """Attack 82: one line printed while the answer is loaded, and the process is gone."""
+    answer = json.dumps({"solution.py": "import os\nprint('PASS a', flush=True)\nos._exit(0)\n"})
+    assert kinds(await judge.judge(answer, project())) != [K.ACCEPTED]
+
+
+def children() -> set[int]:
+    return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
+
+
+def kill(pids: set[int]) -> None:
+    """Kill processes, and give them time to die before the loop can notice."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(0.3)
+
+
+async def test_a_jail_that_died_idle_is_nobodys_fault() -> None:
+    """Attack 57: the next job gets another jail."""
+    add = call(FunctionTest.of([1], 2))
+    before = children()
+    async with Judge(1) as own:
+        assert kinds(await own.judge("def f(x):\n    return x + 1", add)) == [K.ACCEPTED]
+        kill(children() - before)
+        assert kinds(await own.judge("def f(x):\n    return x + 1", add)) == [K.ACCEPTED]
