@@ -21,6 +21,7 @@ import array
 import contextlib
 import gc
 import json
+import mmap
 import os
 import select
 import signal
@@ -41,6 +42,7 @@ MAX_REQUEST_BYTES = 1 << 20
 MAX_DESCRIPTORS = 16
 TEST_FOLDER, BUILD_FOLDER = "/tmp", "/build"
 READ_BYTES = 1 << 16
+FAILURE_BYTES = 4096
 STACK_BYTES = 64 << 20
 OPEN_FILES = 1024
 LAUNCHER = "/headwater-launch"
@@ -69,28 +71,34 @@ class HostIsGone(Exception):
 
 
 class Stream:
-    """What one pipe of a process has brought so far: kept up to a cap, counted to one beyond."""
+    """What one pipe of a process has brought so far: kept up to a cap, counted to one beyond.
+
+    Kept in pages of its own that go back to the kernel afterwards: a later test is a fork of this process,
+    and would find in its heap what an earlier one wrote.
+    """
 
     def __init__(self, descriptor: int, cap: int) -> None:
         os.set_blocking(descriptor, False)
         self.descriptor = descriptor
         self.cap = cap
-        self.kept = bytearray()
+        self.size = 0
         self.truncated = False
         self.open = True
+        self.pages = mmap.mmap(-1, cap + 1, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
     def read(self) -> bool:
         """Read what is there; False when it would have to wait. At the end it closes itself."""
-        try:
-            data = os.read(self.descriptor, READ_BYTES)
-        except BlockingIOError:
-            return False
-        if not data:
+        with memoryview(self.pages) as whole, whole[self.size : self.size + READ_BYTES] as room:
+            try:
+                count = os.readv(self.descriptor, [room])
+            except BlockingIOError:
+                return False
+        if not count:
             self.close()
             return False
-        room = self.cap - len(self.kept)
-        self.kept += data[:room]
-        self.truncated = self.truncated or len(data) > room
+        self.size += count
+        if self.size > self.cap:
+            self.size, self.truncated = self.cap, True
         return True
 
     def drain(self) -> None:
@@ -101,8 +109,13 @@ class Stream:
             self.close()
 
     def close(self) -> None:
+        """Stop reading."""
         os.close(self.descriptor)
         self.open = False
+
+    def text(self) -> str:
+        """The whole of it; only for what this package's own code wrote."""
+        return self.pages[: self.size].decode("utf-8", "replace")
 
 
 class Init:
@@ -164,10 +177,14 @@ class Init:
             size -= len(part)
         return b"".join(parts)
 
-    def send(self, report: Json, *blobs: "bytes | bytearray") -> None:
-        report["sizes"] = [len(blob) for blob in blobs]
+    def send(self, report: Json, *streams: Stream) -> None:
+        """Report, and hand the bytes of the streams on as they are."""
+        report["sizes"] = [stream.size for stream in streams]
         text = json.dumps(report).encode()
-        self.control.sendall(b"".join((HEADER.pack(len(text)), text, *blobs)))
+        self.control.sendall(HEADER.pack(len(text)) + text)
+        for stream in streams:
+            with memoryview(stream.pages) as whole, whole[: stream.size] as kept:
+                self.control.sendall(kept)
 
     # fresh writable state
 
@@ -199,18 +216,13 @@ class Init:
             kernel.remount(BUILD_FOLDER, read_only=not writable)
             self.build_writable = writable
         named = dict(zip(request["descriptors"], received, strict=True))
-        streams: list[Stream] = []
+        pipes: dict[str, int] = {}
         ends: dict[str, int] = {}
-        for name, cap in (
-            ("stdout", request["output_bytes"]),
-            ("stderr", request["output_bytes"]),
-            ("result", request["result_bytes"]),
-            ("failure", 4096),
-        ):
+        for name in ("stdout", "stderr", "result", "failure"):
             ours, theirs = os.pipe()
             if name in ("stdout", "stderr"):
                 os.fchmod(theirs, 0o666)  # programs open /dev/stdout
-            streams.append(Stream(ours, cap))
+            pipes[name] = ours
             ends[name] = theirs
         if len(request["processes"]) > 1:
             left, right = socket.socketpair()
@@ -232,6 +244,9 @@ class Init:
             main = main if index else child
         for descriptor in (*received, *ends.values()):
             os.close(descriptor)
+        # made now, so that no child has a copy of the pages
+        caps = (request["output_bytes"], request["output_bytes"], request["result_bytes"], FAILURE_BYTES)
+        streams = [Stream(pipes[name], cap) for name, cap in zip(pipes, caps, strict=True)]
         stop, status = self.watch(request, streams, main, before, started)
         wall = time.monotonic_ns() - started
         statuses = self.kill_everything()
@@ -251,12 +266,14 @@ class Init:
                 "stdout_truncated": stdout.truncated,
                 "stderr_truncated": stderr.truncated,
                 "result_truncated": result.truncated,
-                "failure": failure.kept.decode("utf-8", "replace"),
+                "failure": failure.text(),
             },
-            stdout.kept,
-            stderr.kept,
-            result.kept,
+            stdout,
+            stderr,
+            result,
         )
+        for stream in streams:
+            stream.pages.close()
         return None
 
     def settle(self) -> None:
