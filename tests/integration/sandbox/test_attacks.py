@@ -6,6 +6,8 @@ The numbers are those of `sandbox/ATTACKS.md`.
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 import pytest_asyncio
 
 from sandbox import Judge, Judgement, score
+from sandbox.confinement import reachable
 from schemas import (
     Checker,
     CheckGrader,
@@ -166,7 +169,7 @@ def f(x):
     while frame:
         for value in list(frame.f_locals.values()):
             if hasattr(value, "nonce") and hasattr(value, "write"):
-                numbers = [7 + i * (2**61 - 1) for i in range(60000)]
+                numbers = [7 + i * (2**61 - 1) for i in range(30000)]
                 text = b",".join(b"%d" % n for n in numbers)
                 if x:
                     text = b",".join(b"[%d,0]" % n for n in numbers)
@@ -178,7 +181,7 @@ def f(x):
 
 @pytest.mark.timeout(120)
 async def test_numbers_of_one_hash_do_not_hold_the_service_up(judge: Judge) -> None:
-    """Attack 11: sixty thousand whole numbers that Python's tables put into one place."""
+    """Attack 11: thirty thousand whole numbers that Python's tables put into one place."""
     expected = list(range(100_000, 170_000))
     tests = (FunctionTest.of([0], expected), FunctionTest.of([1], expected))
     started = time.monotonic()
@@ -303,3 +306,63 @@ async def test_a_jail_that_died_idle_is_nobodys_fault() -> None:
         assert kinds(await own.judge("def f(x):\n    return x + 1", add)) == [K.ACCEPTED]
         kill(children() - before)
         assert kinds(await own.judge("def f(x):\n    return x + 1", add)) == [K.ACCEPTED]
+
+
+ORDINARY = """
+import asyncio, json
+from sandbox import Judge
+from schemas import *
+
+HOSTILE = '''
+import os, resource, signal
+def f(kind):
+    done = []
+    for pid in (1, os.getppid()):
+        for act in (
+            [lambda: os.kill(pid, signal.SIGINT)],
+            [lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (0, 0))],
+            [lambda: os.setpriority(os.PRIO_PROCESS, pid, 19), lambda: os.sched_setaffinity(pid, {0})],
+        )[kind]:
+            try:
+                act()
+                done.append(kind)
+            except OSError:
+                pass
+    return 0
+'''
+
+async def main():
+    seen = []
+    async with Judge(1, allow_unenforced=frozenset({"memory", "pids", "cpu", "uids"})) as judge:
+        for kind in range(3):
+            tests = (FunctionTest.of([kind], 0),) * 2
+            seen.append((await judge.judge(HOSTILE, FunctionGrader(entry_point="f", tests=tests))).kind.value)
+            honest = FunctionGrader(entry_point="f", tests=(FunctionTest.of([1], 2),))
+            seen.append((await judge.judge("def f(x): return x + 1", honest)).kind.value)
+    print(json.dumps(seen))
+
+asyncio.run(main())
+"""
+
+
+def as_an_ordinary_user(script: str) -> str:
+    """What a Python script prints that runs as nobody."""
+    command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", sys.executable, "-c", script]
+    if not reachable(sys.base_prefix):
+        home = "/" + Path(sys.base_prefix).parts[1]
+        show = (
+            f"mount --bind {sys.base_prefix} /mnt; mount -t tmpfs -o mode=755 none {home}; "
+            f'mkdir -p {sys.base_prefix}; mount --bind /mnt {sys.base_prefix}; exec "$0" "$@"'
+        )
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", show, *command]
+    root = Path(__file__).parents[3]
+    environment = {"PYTHONPATH": str(root), "PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become an ordinary user")
+async def test_an_ordinary_users_init_is_out_of_reach() -> None:
+    """Attack 77: without uids of their own, programs share the user of the jail's first process."""
+    assert json.loads(as_an_ordinary_user(ORDINARY)) == ["accepted"] * 6
