@@ -26,7 +26,8 @@ def steps(what: str, total: int) -> Generator[Advance]:
 
 def show(result: dict[str, Any], console: Console | None = None) -> None:
     """One part as a table: ratios first."""
-    table = Table(Column("figure", overflow="fold"), "value", "lowest – highest", title=f"bench: {result['part']}", title_justify="left")
+    columns = (Column("figure", overflow="fold"), "value", "lowest – highest")
+    table = Table(*columns, title=f"bench: {result['part']}", title_justify="left")
     for name, value in result["ratios"].items():
         low, high = result["spread"].get(name, (None, None))
         table.add_row(f"[bold]{name}[/]", f"[bold]{_number(value)}[/]", "" if low is None else f"{low} – {high}")

@@ -29,6 +29,10 @@ def measured(summary: dict[str, Any]) -> Measurement:
     result = Measurement("run", repeats=1)
     updates, seconds = summary["updates"], summary["training_seconds"]
     result.ratios["learner_idle_share"] = summary["learner_idle_share"]
+    stages = summary["stage_seconds"]
+    learner = [stages.get(stage, 0.0) for stage in ("wait", "step", "publish", "checkpoint")]
+    if sum(learner):
+        result.ratios["learner_waiting_share_of_updates"] = round(learner[0] / sum(learner), 3)
     result.figures = {
         "run": summary["run"],
         "updates": updates,
@@ -36,7 +40,7 @@ def measured(summary: dict[str, Any]) -> Measurement:
         "seconds_per_update": round(seconds / updates, 1) if updates else None,
         "groups_trained": summary["groups_trained"],
         "max_staleness_updates": summary["max_staleness"],
-        "stage_seconds": summary["stage_seconds"],
+        "stage_seconds": stages,
     }
     return result
 
