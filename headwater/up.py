@@ -5,6 +5,7 @@ lock the run directory → the model → a broker and topics → learner and hop
 """
 
 import asyncio
+import json
 import signal
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -20,10 +21,15 @@ from headwater.models import model_directory
 from headwater.observe import Observer
 from headwater.phases import AFTER, BEFORE, TRAINING, phase
 from headwater.recorder import read_evaluations
+from headwater.report import STAGES
 from headwater.run_directory import RunDirectory
+from headwater.scrape import scrape, total
 from headwater.stack import Stack, numbered
 from schemas import Prompt
 from wire.settings import KafkaSettings
+
+HANDLER_SECONDS = "headwater_handler_seconds_sum"
+"""Summed over events: several are in hand at once, so it may exceed the clock."""
 
 
 async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSettings | None, display: Display) -> None:
@@ -62,10 +68,19 @@ async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSett
                 observer = Observer(stack.settings, directory, max_updates=config.training.max_updates)
                 async with display.watching(observer, lambda: stack.supervisor.restarts):
                     await interrupts.unless(or_trouble(stack, _train(config, directory, stack, display)))
+                    await _keep_stage_seconds(directory)
                     display.enter("stopping")
                     await stack.stop_roles()
         except Interrupted as error:
             raise Interrupted(f"stopped. {resume}") from error
+
+
+async def _keep_stage_seconds(directory: RunDirectory) -> None:
+    """What each hop counted of its own time: its counters end with it, and the report speaks of them."""
+    samples = await scrape(directory.logs)
+    hops = {sample.labels["hop"] for sample in samples if sample.name == HANDLER_SECONDS}
+    seconds = {hop: round(total(samples, HANDLER_SECONDS, hop=hop) or 0.0, 1) for hop in sorted(hops)}
+    (directory.report / STAGES).write_text(json.dumps(seconds) + "\n")
 
 
 async def _train(config: RunConfig, directory: RunDirectory, stack: Stack, display: Display) -> None:
