@@ -70,6 +70,25 @@ def close(actual: float, expected: float) -> bool:
     return abs(actual - expected) <= TOLERANCE * max(1.0, abs(expected))
 
 
+class Members(list[Any]):
+    """The members of a set, not in a hash table: whoever chooses whole numbers can make one very slow."""
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(map(repr, self)) + "}"
+
+
+class Pairs(list[Any]):
+    """The items of a dict, for the same reason."""
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{key!r}: {value!r}" for key, value in self) + "}"
+
+
+def untrusted(tag: str, items: list[Any]) -> Any:
+    """Make a value that a judged program handed over (`decode`'s `make`)."""
+    return tuple(items) if tag == "t" else Pairs(items) if tag == "d" else Members(items)
+
+
 def same_value(actual: Any, expected: Any) -> bool:
     """Compare plain data (base types only) with what JSON said is expected."""
     if expected is None or isinstance(expected, bool):
@@ -80,14 +99,17 @@ def same_value(actual: Any, expected: Any) -> bool:
         return _same_number(actual, expected)
     if isinstance(expected, list):
         items = cast(list[Any], expected)
-        if isinstance(actual, list | tuple):
+        if isinstance(actual, Members):
+            return _same_set(actual, items)
+        if isinstance(actual, list | tuple) and not isinstance(actual, Pairs):
             values = cast(list[Any], actual)
             return len(values) == len(items) and all(map(same_value, values, items))
         if isinstance(actual, set | frozenset):
             return _same_set(list(cast(set[Any], actual)), items)
         return False
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        return _same_mapping(cast(dict[Any, Any], actual), cast(dict[str, Any], expected))
+    if isinstance(expected, dict) and isinstance(actual, dict | Pairs):
+        pairs = actual if isinstance(actual, Pairs) else cast(dict[Any, Any], actual).items()
+        return _same_mapping(list(pairs), cast(dict[str, Any], expected))
     return False
 
 
@@ -105,16 +127,18 @@ def _same_number(actual: Any, expected: Any) -> bool:
         return False
 
 
-def _same_mapping(actual: dict[Any, Any], expected: dict[str, Any]) -> bool:
+def _same_mapping(actual: list[tuple[Any, Any]], expected: dict[str, Any]) -> bool:
     if len(actual) != len(expected):
         return False
-    for key, value in actual.items():
+    seen: set[str] = set()
+    for key, value in actual:
         if isinstance(key, bool) or not isinstance(key, str | int):
             return False
         name = str(key) if abs_digits(key) else ""
-        if name not in expected or not same_value(value, expected[name]):
+        if name in seen or name not in expected or not same_value(value, expected[name]):
             return False
-    return len({str(key) for key in actual if abs_digits(key)}) == len(actual)
+        seen.add(name)
+    return True
 
 
 def abs_digits(key: "str | int") -> bool:
@@ -158,11 +182,17 @@ def _take(counts: Counter[Any], item: Any) -> bool:
 
 
 def _frozen(value: Any) -> Any:
-    """Build a hashable stand-in: equal ones mean equal values."""
+    """Build a hashable stand-in: equal ones mean equal values. Numbers are text in it, as text hashes by chance."""
+    if isinstance(value, Members):
+        return ("set", frozenset(map(_frozen, value)))
+    if isinstance(value, Pairs):
+        return ("dict", frozenset((str(key), _frozen(item)) for key, item in value))
     if isinstance(value, list | tuple):
         return ("list", *map(_frozen, cast(list[Any], value)))
     if isinstance(value, set | frozenset):
         return ("set", frozenset(map(_frozen, cast(set[Any], value))))
     if isinstance(value, dict):
         return ("dict", frozenset((str(key), _frozen(item)) for key, item in cast(dict[Any, Any], value).items()))
-    return (type(value).__name__, value)
+    if isinstance(value, int):
+        return (type(value).__name__, format(value, "x"))
+    return (type(value).__name__, repr(value) if isinstance(value, float) else value)

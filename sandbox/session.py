@@ -99,12 +99,25 @@ class Session:
 
     async def open(self) -> None:
         """Take a jail, wipe it and compile the program in it."""
-        self.jail = await self.take()
-        if self.jail.jobs == 0:
-            self.spent.add("start", self.jail.start_cpu_ns)
-        await self.jail.wipe()
+        self.jail = await self._taken()
         if self.language.compile is not None and not self.toolchain.project:
             await self._compile()
+
+    async def _taken(self) -> Jail:
+        """Take a jail and wipe it. One that died while it was idle is nobody's fault: take another."""
+        while True:
+            jail = await self.take()
+            new = jail.jobs == 0
+            if new:
+                self.spent.add("start", jail.start_cpu_ns)
+            try:
+                await jail.wipe()
+            except JailLost:
+                await jail.kill()
+                if new:
+                    raise
+                continue
+            return jail
 
     async def _compile(self) -> None:
         assert self.jail is not None

@@ -1,6 +1,7 @@
 """What all graders share: verdicts, and words for people."""
 
 import json
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,7 @@ def crash(report: Report) -> str:
     """Say how the program ended badly, with the end of what it said."""
     if report.failure:
         return "the program could not be started"
-    last = text(report.stderr).replace("/tmp/work/", "").replace("/build/", "").strip()
+    last = text(report.stderr).replace("/tmp/work/", "").replace("/build/", "").replace(sys.base_prefix, "").strip()
     return (
         f"{judgement.ending(report)}\n{shorten(last, 2 * MAX_SHOWN_CHARACTERS)}" if last else judgement.ending(report)
     )

@@ -3,7 +3,7 @@
 import json
 
 from sandbox import claims, judgement
-from sandbox.compare import same_value
+from sandbox.compare import same_value, untrusted
 from sandbox.errors import GraderFault
 from sandbox.graders.common import crash, message, require_compiled, shown_raw, shown_value, verdict
 from sandbox.inside.values import decode
@@ -64,7 +64,7 @@ async def _call(
     if name != "value" or len(claimed.bodies) != 1:
         return verdict(test, number, judgement.failed_kind(report), report, message(body))
     try:
-        value = decode(body)
+        value = decode(body, untrusted)
         expected = json.loads(raw, parse_int=whole)
     except ValueError:
         return verdict(test, number, VerdictKind.RUNTIME_ERROR, report, "no result: what it handed over is not a value")

@@ -81,12 +81,13 @@ class Encoder:
 
 
 Tagged = Callable[[str, Any], Any]
+Make = Callable[[str, "list[Any]"], Any]
 
 
-def decode(text: bytes) -> Any:
+def decode(text: bytes, make: "Make | None" = None) -> Any:
     """Read what an Encoder wrote; ValueError if it is anything else. Makes exact base types only."""
     try:
-        return build(json.loads(text), unknown)
+        return build(json.loads(text), unknown, make)
     except RecursionError:
         raise ValueError("the value is nested too deeply") from None
 
@@ -96,10 +97,13 @@ def unknown(tag: str, body: Any) -> Any:
     raise ValueError(f"unknown tag {tag[:20]!r}")
 
 
-def build(part: Any, tagged: Tagged) -> Any:
-    """Make a value of parsed JSON; tags that are not plain data go to `tagged`."""
+def build(part: Any, tagged: Tagged, make: "Make | None" = None) -> Any:
+    """Make a value of parsed JSON; tags that are not plain data go to `tagged`.
+
+    `make` builds tuples, sets, frozensets and dicts (of pairs) by their tag, where not Python's own are wanted.
+    """
     if isinstance(part, list):
-        return [build(item, tagged) for item in part]
+        return [build(item, tagged, make) for item in part]
     if not isinstance(part, dict):
         return part
     if len(part) != 1:
@@ -121,8 +125,13 @@ def build(part: Any, tagged: Tagged) -> Any:
         raise ValueError(f"{tag} wants a list")
     try:
         if tag == "d":
-            return {build(key, tagged): build(item, tagged) for key, item in body}
-        items = [build(item, tagged) for item in body]
-        return tuple(items) if tag == "t" else set(items) if tag == "s" else frozenset(items)
+            items: list[Any] = [(build(key, tagged, make), build(item, tagged, make)) for key, item in body]
+        else:
+            items = [build(item, tagged, make) for item in body]
+        return (make or _make)(tag, items)
     except TypeError as error:
         raise ValueError(f"not a key: {error}") from None
+
+
+def _make(tag: str, items: "list[Any]") -> Any:
+    return {"t": tuple, "s": set, "z": frozenset, "d": dict}[tag](items)
