@@ -281,6 +281,28 @@ async def test_a_project_keeps_an_answer_inside_its_tree(judge: Judge) -> None:
         assert (await judge.judge(hostile, project())).kind is K.COMPILE_ERROR
 
 
+async def test_a_project_answer_steers_no_test_tool(judge: Judge) -> None:
+    """Attack 83: settings files of test tools, brought along or made by the build."""
+    for path in ("pyproject.toml", ".pytest.ini", "lib/x.pth"):
+        answer = json.dumps({"solution.py": "def f(x):\n    return 3\n", path: "\n"})
+        assert (await judge.judge(answer, project())).kind is K.COMPILE_ERROR, path
+    answer = json.dumps(
+        {"solution.py": "def f(x):\n    return 3\n", "build.sh": "echo 'raise SystemExit' > conftest.py"}
+    )
+    result = await judge.judge(answer, project(build="sh build.sh", test="test ! -e conftest.py && echo PASS a"))
+    assert kinds(result) in ([K.COMPILE_ERROR], [K.ACCEPTED])
+
+
+async def test_a_patch_of_a_file_with_odd_line_ends_fits(judge: Judge) -> None:
+    """Attack 84, for a false -1: a form feed and U+2028 end no line."""
+    base = {"solution.py": 'X = "\u2028"\n\x0cdef f(x):\n    return 3\n'}
+    diff = (
+        "--- a/solution.py\n+++ b/solution.py\n@@ -1,3 +1,3 @@\n"
+        ' X = "\u2028"\n \x0cdef f(x):\n-    return 3\n+    return 2\n'
+    )
+    assert kinds(await judge.judge(diff, project(files=base))) == [K.ACCEPTED]
+
+
 async def test_a_project_answer_that_leaves_early_has_passed_nothing(judge: Judge) -> None:
     """Attack 82: one line printed while the answer is loaded, and the process is gone."""
     answer = json.dumps({"solution.py": "import os\nprint('PASS a', flush=True)\nos._exit(0)\n"})
