@@ -281,6 +281,18 @@ async def test_a_project_keeps_an_answer_inside_its_tree(judge: Judge) -> None:
         assert (await judge.judge(hostile, project())).kind is K.COMPILE_ERROR
 
 
+async def test_a_parametrised_test_needs_all_its_parameters(judge: Judge) -> None:
+    """Attack 85: the first parameter passes, the second never ends."""
+    files = {
+        "test_it.py": "import pytest\nfrom solution import f\n\n@pytest.mark.parametrize('x', [1, 2, 3])\n"
+        "def test_it(x):\n    assert f(x) == x\n"
+    }
+    grader = UnittestGrader(files=files, limits=Limits(cpu_seconds=1, wall_seconds=6))
+    result = await judge.judge("def f(x):\n    while x == 2:\n        pass\n    return x\n", grader)
+    assert kinds(result) == [K.TIME_LIMIT]
+    assert kinds(await judge.judge("def f(x):\n    return x\n", grader)) == [K.ACCEPTED]
+
+
 async def test_a_project_answer_steers_no_test_tool(judge: Judge) -> None:
     """Attack 83: settings files of test tools, brought along or made by the build."""
     for path in ("pyproject.toml", ".pytest.ini", "lib/x.pth"):
