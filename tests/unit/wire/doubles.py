@@ -8,6 +8,7 @@ from schemas.codec import encode
 from schemas.topics import topic_spec
 from wire.dead_letters import DeadLetterKind
 from wire.hop import Hop
+from wire.inflight import FILE_NAME, SLOT_BYTES
 from wire.publisher import Position, Publisher
 from wire.records import Outgoing, Record
 from wire.settings import KafkaSettings
@@ -94,3 +95,9 @@ def record(value: bytes | Rollout, offset: int = 0, *, topic: str = "rollouts", 
 def files_in(directory: Path) -> list[Path]:
     """Every file below it."""
     return [path for path in directory.rglob("*") if path.is_file()]
+
+
+def marks_in(directory: Path) -> int:
+    """How many events a journal in this directory has as being handled."""
+    marks = (directory / FILE_NAME).read_bytes()
+    return sum(any(marks[slot : slot + 2]) for slot in range(0, len(marks), SLOT_BYTES))

@@ -7,7 +7,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from schemas import Event, MalformedEvent, Rollout
-from tests.unit.wire.doubles import MemoryPublisher, ToldHop, files_in, record, reward, rollout
+from tests.unit.wire.doubles import MemoryPublisher, ToldHop, marks_in, record, reward, rollout
 from wire import processor as processor_module
 from wire.dead_letters import DeadLetterKind
 from wire.errors import Retryable, UpgradeFirst
@@ -39,7 +39,7 @@ async def test_what_follows_is_published(publisher: MemoryPublisher, tmp_path: P
     await make(ToldHop(), publisher, tmp_path).process(record(rollout("g")))
     assert feedback(publisher) == ["handled"]
     assert publisher.letters == []
-    assert files_in(tmp_path) == []
+    assert marks_in(tmp_path) == 0
 
 
 @pytest.mark.parametrize("value", [b"", b"{", b"\xff\xfe", b"[]", b'{"type": "rollout"}', b'{"type": "prompt"}'])
@@ -119,7 +119,7 @@ async def test_a_broker_that_is_gone_is_no_fault_of_the_event(publisher: MemoryP
     with pytest.raises(KafkaConnectionError):
         await make(ToldHop(disconnect), publisher, tmp_path).process(record(rollout("g")))
     assert publisher.letters == []
-    assert files_in(tmp_path) == []
+    assert marks_in(tmp_path) == 0
 
 
 async def test_an_event_that_killed_two_workers_is_poisoned(publisher: MemoryPublisher, tmp_path: Path) -> None:
