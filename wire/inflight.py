@@ -151,7 +151,7 @@ class _Slots:
 
 
 def _mapped(path: Path, slots: int) -> mmap.mmap:
-    """The file, of so many slots at least. Its blocks are taken now: a full disk is an OSError here, no signal later."""
+    """The file, of so many slots at least. Its blocks are taken now: a full disk is an error here, no signal later."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         size = max(os.fstat(descriptor).st_size // SLOT_BYTES, slots) * SLOT_BYTES
