@@ -376,6 +376,7 @@ class Init:
         except BaseException as error:  # noqa: BLE001 - told to the host, whatever it is
             os.write(failure, f"{type(error).__name__}: {error}".encode()[:4000])
             os._exit(125)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.clear()
         os.environ.update(process["env"])
         gc.enable()
@@ -418,6 +419,8 @@ def main() -> Judged:
     """Set this process up and serve."""
     arguments = json.loads(sys.argv[1])
     kernel.hide_self()
+    # process 1 gets no signal from inside its namespace but one that it handles, and Python handles this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for descriptor in (arguments["control"], *arguments["meters"].values()):
         os.set_inheritable(descriptor, False)
     while os.open("/dev/null", os.O_RDONLY) < LOWEST_OWN:

@@ -88,6 +88,8 @@ _DENIED: "dict[str, tuple[int | None, int | None]]" = {
     "vhangup": (153, 58),
     "lookup_dcookie": (212, 18),
 }
+_OWN_ONLY: "tuple[tuple[int, int], ...]" = ((302, 261), (203, 122), (142, 118), (144, 119), (314, 274))
+"""prlimit64, sched_setaffinity, _setparam, _setscheduler, _setattr: only a process's own (argument 0 is 0)."""
 _MACHINES = {
     # name: (column above, audit architecture, clone, clone3, socket, highest call number that is not another ABI)
     "x86_64": (0, 0xC000003E, 56, 435, 41, 0x3FFFFFFF),
@@ -114,6 +116,9 @@ def seccomp_filter() -> bytes:
         value = numbers[column]
         if value is not None:
             program += [op(jeq, value, 0, 1), op(ret, refuse | errno.EPERM)]
+    for pair in _OWN_ONLY:
+        program += [op(jeq, pair[column], 0, 4), op(load, argument0), op(jeq, 0, 1, 0)]
+        program += [op(ret, refuse | errno.EPERM), op(ret, allow)]
     # libc falls back from clone3, whose flags a filter cannot see, to clone
     program += [op(jeq, clone3, 0, 1), op(ret, refuse | errno.ENOSYS)]
     program += [op(jeq, clone, 0, 4), op(load, argument0), op(jset, _NEW_NAMESPACES, 0, 1)]
