@@ -97,10 +97,13 @@ def _stages(view: RunView) -> RenderableType:
     table = Table(title="the path of a rollout", title_justify="left", title_style="dim", expand=True, box=None)
     table.add_column("topic")
     table.add_column("read by", style="dim")
-    for name in ("events", "a second", "waiting", "oldest"):
+    names = ["events", "a second", "waiting"]
+    if any(stage.oldest_seconds is not None for stage in view.stages):
+        names.append("oldest")
+    for name in names:
         table.add_column(name, justify="right")
     for stage in view.stages:
-        table.add_row(*_stage_cells(stage), style="red" if stage.alarm else None)
+        table.add_row(*_stage_cells(stage)[: 2 + len(names)], style="red" if stage.alarm else None)
     return table
 
 
@@ -111,7 +114,7 @@ def _stage_cells(stage: StageView) -> list[str]:
 
 def _learner(learner: LearnerView) -> RenderableType:
     table = Table(title="learner", title_justify="left", title_style="dim", box=None, show_header=False)
-    table.add_row("policy version", learner.policy_version)
+    table.add_row("policy version", learner.policy_version or "none yet: the learner is starting")
     table.add_row("update", _updates(learner) + (" (closing)" if learner.closing else ""))
     if learner.rewards:
         table.add_row("reward an update", f"{learner.rewards[-1]:+.2f} [cyan]{sparkline(learner.rewards)}[/]")

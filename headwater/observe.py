@@ -191,7 +191,7 @@ class Observer:
         outstanding = total(samples, "headwater_groups_outstanding")
         progress, weights = self._progress, self._weights
         return LearnerView(
-            policy_version=f"{weights.incarnation}.{weights.version}" if weights else "–",
+            policy_version=f"{weights.incarnation}.{weights.version}" if weights else "",
             update=progress.version if progress else newest.get("version", 0),
             max_updates=self._max_updates,
             staleness_max=newest.get("staleness_max"),

@@ -58,7 +58,8 @@ class AnswerView:
 class LearnerView:
     """The newest update."""
 
-    policy_version: str = "–"
+    policy_version: str = ""
+    """Empty until the learner has published its first."""
     update: int = 0
     max_updates: int | None = None
     staleness_max: float | None = None
