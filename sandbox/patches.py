@@ -6,7 +6,20 @@ from typing import Any, cast
 
 MAX_FILES = 1000
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_STEERS_TESTS = frozenset({"conftest.py", "pytest.ini", "tox.ini", "setup.cfg", "sitecustomize.py", "usercustomize.py"})
+_STEERS_TESTS = frozenset(
+    [
+        "conftest.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "pyproject.toml",
+        "tox.ini",
+        "setup.cfg",
+        "sitecustomize.py",
+        "usercustomize.py",
+    ]
+)
 """Names that change how tests run: an answer may not bring one that the base tree does not have."""
 
 
@@ -50,14 +63,14 @@ def _check(path: str, base: dict[str, str]) -> None:
     parts = path.split("/")
     if not path or path.startswith("/") or any(part in ("", ".", "..") for part in parts) or "\0" in path:
         raise BadAnswer(f"not a path in the project: {path[:100]!r}")
-    if parts[-1] in _STEERS_TESTS and path not in base:
+    if (parts[-1] in _STEERS_TESTS or path.endswith(".pth")) and path not in base:
         raise BadAnswer(f"an answer may not add {parts[-1]}")
 
 
 def apply(diff: str, base: dict[str, str]) -> dict[str, str | None]:
     """Apply a unified diff; None: the file is deleted. Every context line must be where the diff says."""
     changed: dict[str, str | None] = {}
-    lines = diff.splitlines(keepends=True)
+    lines = lines_of(diff)
     position = 0
     while position < len(lines):
         if not lines[position].startswith("--- "):
@@ -81,13 +94,20 @@ def apply(diff: str, base: dict[str, str]) -> dict[str, str | None]:
     return changed
 
 
+def lines_of(text: str) -> list[str]:
+    """Split at newlines, and at nothing else that `splitlines` takes for a line's end (a form feed, U+2028)."""
+    lines = [f"{line}\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
 def _name(line: str) -> str | None:
     name = line[4:].split("\t")[0].strip()
     return None if name == "/dev/null" else re.sub(r"^[ab]/", "", name)
 
 
 def _apply_hunks(lines: list[str], position: int, source: str, name: str) -> tuple[int, str]:
-    old = source.splitlines(keepends=True)
+    old = lines_of(source)
     out: list[str] = []
     done = 0
     while position < len(lines) and (hunk := _HUNK.match(lines[position])):
