@@ -158,7 +158,12 @@ class _Interrupts:
 async def _interrupts() -> AsyncGenerator[_Interrupts]:
     loop = asyncio.get_running_loop()
     interrupts = _Interrupts()
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    # `nohup` has SIGHUP ignored, and means it
+    signals = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP
+    ]
     for number in signals:
         loop.add_signal_handler(number, interrupts.arrived)
     try:
