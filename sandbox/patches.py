@@ -2,25 +2,32 @@
 
 import json
 import re
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
 MAX_FILES = 1000
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_STEERS_TESTS = frozenset(
-    [
-        "conftest.py",
-        "pytest.ini",
-        ".pytest.ini",
-        "pytest.toml",
-        ".pytest.toml",
-        "pyproject.toml",
-        "tox.ini",
-        "setup.cfg",
-        "sitecustomize.py",
-        "usercustomize.py",
-    ]
+STEERS_TESTS = (
+    "conftest.py",
+    "pytest.ini",
+    ".pytest.ini",
+    "pytest.toml",
+    ".pytest.toml",
+    "pyproject.toml",
+    "tox.ini",
+    "setup.cfg",
+    "noxfile.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "*.pth",
+    "jest.config.*",
+    "vitest.config.*",
+    ".mocharc*",
+    "go.work",
+    ".cargo",
 )
-"""Names that change how tests run: an answer may not bring one that the base tree does not have."""
+"""Names of files and folders that change how tests run: an answer may not bring one that the base tree does
+not have, and what a build makes under such a name is taken away before the tests."""
 
 
 class BadAnswer(ValueError):
@@ -63,8 +70,14 @@ def _check(path: str, base: dict[str, str]) -> None:
     parts = path.split("/")
     if not path or path.startswith("/") or any(part in ("", ".", "..") for part in parts) or "\0" in path:
         raise BadAnswer(f"not a path in the project: {path[:100]!r}")
-    if (parts[-1] in _STEERS_TESTS or path.endswith(".pth")) and path not in base:
-        raise BadAnswer(f"an answer may not add {parts[-1]}")
+    found = next((part for part in parts if steers_tests(part)), None)
+    if found is not None and path not in base:
+        raise BadAnswer(f"an answer may not add {found[:100]}")
+
+
+def steers_tests(name: str) -> bool:
+    """Whether a file or folder of this name changes how tests run."""
+    return any(fnmatchcase(name, pattern) for pattern in STEERS_TESTS)
 
 
 def apply(diff: str, base: dict[str, str]) -> dict[str, str | None]:

@@ -16,7 +16,12 @@ ROOT = "/build"
 
 def run_unpack(descriptors: "list[int]", process: Json) -> None:
     """Write every file, in place of whatever stands at its path or at a folder above it."""
-    for name, text in json.loads(programs.read_all(descriptors[0])).items():
+    tree = json.loads(programs.read_all(descriptors[0]))
+    if tree["sweep"]:
+        sweep(tree["sweep"], frozenset(tree["keep"]))
+    for name in tree["hide"]:
+        clear_way(name, frozenset(tree["files"]))
+    for name, text in tree["files"].items():
         path = os.path.join(ROOT, name)
         folder = ROOT
         for part in name.split("/")[:-1]:
@@ -30,6 +35,38 @@ def run_unpack(descriptors: "list[int]", process: Json) -> None:
         if text.startswith("#!"):
             os.chmod(path, 0o755)  # noqa: PTH101
     programs.leave()
+
+
+def sweep(patterns: "list[str]", keep: "frozenset[str]") -> None:
+    """Take away, anywhere, what has one of the names, or is below one, and is not one of the paths to keep."""
+    import fnmatch  # noqa: PLC0415 - brings `re` along, which no other run needs
+
+    for folder, folders, names in os.walk(ROOT):
+        for name in [*folders, *names]:
+            path = os.path.join(folder, name)
+            place = os.path.relpath(path, ROOT)
+            steers = any(fnmatch.fnmatchcase(part, one) for part in place.split("/") for one in patterns)
+            if steers and place not in keep:
+                remove(path)
+        folders[:] = [name for name in folders if os.path.isdir(os.path.join(folder, name))]
+        for name in folders:
+            if not os.path.islink(os.path.join(folder, name)):
+                os.chmod(os.path.join(folder, name), 0o755)  # noqa: PTH101 - a closed folder would not be looked into
+
+
+def clear_way(name: str, files: "frozenset[str]") -> None:
+    """Take away what Python would load in place of this file: a package of its name, compiled code."""
+    folder, _, base = name.rpartition("/")
+    stem, _, ending = base.rpartition(".")
+    if ending != "py":
+        return
+    package = f"{folder}/{stem}" if folder else stem
+    if not any(path.startswith(f"{package}/") for path in files):
+        remove(os.path.join(ROOT, package))
+    for place in (os.path.join(ROOT, folder), os.path.join(ROOT, folder, "__pycache__")):
+        for found in os.listdir(place) if os.path.isdir(place) else ():  # noqa: PTH208
+            if found.startswith(f"{stem}.") and found.endswith((".so", ".pyc")):
+                remove(os.path.join(place, found))
 
 
 def remove(path: str) -> None:

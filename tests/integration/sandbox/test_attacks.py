@@ -305,6 +305,23 @@ async def test_a_project_answer_steers_no_test_tool(judge: Judge) -> None:
     assert kinds(result) in ([K.COMPILE_ERROR], [K.ACCEPTED])
 
 
+async def test_a_build_steers_no_test_tool(judge: Judge) -> None:
+    """Attack 83: whatever it makes under such a name, wherever, is gone; the task's own files are as they were."""
+    build = """
+mkdir -p closed/.cargo test_it __pycache__ && echo bad > pytest.ini && echo bad > closed/conftest.py && chmod 111 closed
+echo bad > .cargo && ln -s /build/x.pth y.pth && echo bad > x.pth && mkdir setup.cfg && echo bad > test_it/__init__.py
+echo bad > __pycache__/test_it.cpython-312.pyc && echo bad > test_it.abi3.so && echo bad > lib/conftest.py
+"""
+    look = (
+        "test \"$(find . -type f -o -type l | sort | tr '\\n' ' ')\" = './build.sh ./lib/conftest.py ./lib/util.py "
+        './solution.py ./test_it.py \' && test "$(cat lib/conftest.py)" = own && echo PASS a'
+    )
+    answer = json.dumps({"solution.py": "def f(x):\n    return 3\n", "build.sh": build})
+    files = {"solution.py": "", "lib/util.py": "X = 1\n", "lib/conftest.py": "own"}
+    result = await judge.judge(answer, project(files=files, build="sh build.sh", test=look))
+    assert kinds(result) == [K.ACCEPTED], (result.compile_log, result.tests)
+
+
 async def test_a_patch_of_a_file_with_odd_line_ends_fits(judge: Judge) -> None:
     """Attack 84, for a false -1: a form feed and U+2028 end no line."""
     base = {"solution.py": 'X = "\u2028"\n\x0cdef f(x):\n    return 3\n'}
@@ -316,9 +333,12 @@ async def test_a_patch_of_a_file_with_odd_line_ends_fits(judge: Judge) -> None:
 
 
 async def test_a_project_answer_that_leaves_early_has_passed_nothing(judge: Judge) -> None:
-    """Attack 82: one line printed while the answer is loaded, and the process is gone."""
+    """Attack 82: one line printed while the answer is loaded, and the process is gone: no test counts."""
     answer = json.dumps({"solution.py": "import os\nprint('PASS a', flush=True)\nos._exit(0)\n"})
-    assert kinds(await judge.judge(answer, project())) != [K.ACCEPTED]
+    result = await judge.judge(answer, project(tests=(NamedTest(id="a"), NamedTest(id="b"))))
+    assert kinds(result) == [K.RUNTIME_ERROR, K.RUNTIME_ERROR]
+    assert "not reported" in result.tests[0].detail
+    assert "not reported" in result.tests[1].detail
 
 
 def children() -> set[int]:
