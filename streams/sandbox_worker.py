@@ -69,6 +69,8 @@ def verdict_of(execution: Execution, judgement: "Judgement") -> Outgoing:
             kind=judgement.kind,
             tests=judgement.tests,
             compile_log=judgement.compile_log,
+            reward=judgement.reward,
+            components=judgement.components,
             jail_seconds=judgement.jail_seconds,
         )
     )

@@ -39,7 +39,7 @@ def run_unpack(descriptors: "list[int]", process: Json) -> None:
 
 def sweep(patterns: "list[str]", keep: "frozenset[str]") -> None:
     """Take away, anywhere, what has one of the names, or is below one, and is not one of the paths to keep."""
-    import fnmatch  # noqa: PLC0415 - brings `re` along, which no other run needs
+    import fnmatch
 
     for folder, folders, names in os.walk(ROOT):
         for name in [*folders, *names]:

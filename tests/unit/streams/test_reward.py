@@ -53,6 +53,16 @@ def test_the_worker_says_what_the_judge_saw_or_why_nothing_was_seen() -> None:
     assert fault_of(execution, "jail died").event == verdict(fault="jail died")
 
 
+def test_the_reward_of_a_users_function_goes_all_the_way() -> None:
+    execution = Execution(execution_id="e", context=context(rollout()), program="", grader=GRADER)
+    judged = Judgement(VerdictKind.ACCEPTED, (), "", reward=0.25, components={"style": 1.0})
+    seen = verdict_of(execution, judged).event
+    assert seen == verdict(kind=VerdictKind.ACCEPTED, reward=0.25, components={"style": 1.0})
+    assert isinstance(seen, Verdict)
+    reward = reward_of(seen)
+    assert (reward.reward, reward.components, reward.unscorable) == (0.25, {"style": 1.0}, None)
+
+
 @pytest.mark.parametrize("given_up", [False, True])
 async def test_the_hop_sends_and_counts_every_reward(given_up: bool) -> None:
     hop = RewardHop(Metrics())
