@@ -34,6 +34,9 @@ class Generation(Event, frozen=True, kw_only=True, tag="generation"):
     """End of this group's `rollouts` partition at admission: a takeover scans from here."""
     policy_version: PolicyVersion | None = None
     """Evaluation groups: the version to sample with; a worker waits for it and holds it."""
+    least_policy_version: PolicyVersion | None = None
+    """Train groups: the newest version at admission. A worker that is still loading it begins no sample with an
+    older one, which would be stale before it is trained on."""
     source: SourcePosition | None = None
     metadata: dict[str, Any] = {}
 

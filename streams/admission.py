@@ -182,7 +182,7 @@ class Admission:
         self._open.pop(key, None)
 
     def on_weights(self, version: PolicyVersion) -> None:
-        """A policy version was published: new evaluation groups name the newest."""
+        """A policy version was published: new groups name the newest."""
         if self._newest_policy is None or version > self._newest_policy:
             self._newest_policy = version
 
@@ -323,6 +323,7 @@ class Admission:
             prompt_offset=waiting.offset,
             rollouts_end_offset=rollouts_end[partition],
             policy_version=version,
+            least_policy_version=self._newest_policy if number is not None else None,
             source=prompt.source,
             metadata=prompt.metadata,
         )

@@ -4,7 +4,8 @@
                                 ├─► next ─► fetch (digests checked) ─► engine.load ─► announced
     hold(version) ─► waiting ───┘
 
-Train groups take whatever is loaded, and their spans say which version that was. An evaluation group waits until
+Train groups wait for the version that was the newest when they were admitted, and take whatever is loaded from then
+on; their spans say which version that was. An evaluation group waits until
 exactly its version is loaded and keeps it there until it ends; then the engine goes on to the next version waited for,
 or to the newest. A version whose bytes are wrong or gone changes nothing: the engine keeps what it has.
 """
@@ -80,7 +81,8 @@ class PolicyFollower:
         self._holders: Counter[PolicyVersion] = Counter()
         self._waiting: list[_Waiting] = []
         self._changed = asyncio.Event()
-        self._ready = asyncio.Event()
+        self._tried = asyncio.Event()
+        """Set, and made anew, when a load has succeeded or failed."""
 
     @property
     def loaded(self) -> PolicyVersion | None:
@@ -98,9 +100,15 @@ class PolicyFollower:
             del self._updates[min(self._updates)]
         self._changed.set()
 
-    async def first(self) -> None:
-        """Return once some version of the stream is loaded: before that nothing may be sampled."""
-        await self._ready.wait()
+    async def at_least(self, version: PolicyVersion | None) -> None:
+        """Return once `version` or a newer one is loaded; None: once any is. Before that nothing may be sampled.
+
+        A version that cannot be had is not waited for: what is loaded then is older, and says so.
+        """
+        while self._loaded is None or (
+            version is not None and self._loaded < version and version not in self._failures
+        ):
+            await self._tried.wait()
 
     @asynccontextmanager
     async def hold(self, version: PolicyVersion) -> AsyncGenerator[None]:
@@ -196,11 +204,12 @@ class PolicyFollower:
         except (SnapshotMismatch, OSError, ValueError) as error:
             self._fail(version, error)
             self._on_failure(update)
-            return
-        self._failures.pop(version, None)
-        self._loaded = version
-        self._ready.set()
-        self._on_loaded(update)
+        else:
+            self._failures.pop(version, None)
+            self._loaded = version
+            self._on_loaded(update)
+        self._tried.set()
+        self._tried = asyncio.Event()
 
     def _fail(self, version: PolicyVersion, error: Exception) -> None:
         count = 1 + (self._failures[version].count if version in self._failures else 0)

@@ -270,9 +270,9 @@ class RolloutWorker(Hop):
 
     @asynccontextmanager
     async def _policy(self, generation: Generation) -> AsyncGenerator[None]:
-        """Inside, the engine holds a version of the stream: exactly the one asked for, where one is."""
+        """Inside, the engine holds a version of the stream: exactly the one asked for, or none that is too old."""
         if generation.policy_version is None:
-            await self._follower.first()
+            await self._follower.at_least(generation.least_policy_version)
             yield
         else:
             async with self._follower.hold(generation.policy_version):

@@ -93,7 +93,7 @@ async def settle() -> None:
 
 async def test_nothing_is_ready_before_the_first_version() -> None:
     async with running() as bench:
-        first = asyncio.create_task(bench.follower.first())
+        first = asyncio.create_task(bench.follower.at_least(None))
         await settle()
         assert not first.done()
         bench.offer(1, 0)
@@ -233,3 +233,25 @@ async def enter(bench: Bench, version: PolicyVersion, until: asyncio.Event | Non
     async with bench.follower.hold(version):
         if until is not None:
             await until.wait()
+
+
+async def test_a_train_group_waits_for_the_version_that_was_the_newest_at_its_admission() -> None:
+    async with running() as bench:
+        bench.offer(1, 1)
+        await bench.follower.at_least(None)
+        waits = asyncio.create_task(bench.follower.at_least(PolicyVersion(1, 2)))
+        await settle()
+        assert not waits.done()
+        bench.offer(1, 3)
+        await waits
+        assert bench.follower.loaded == PolicyVersion(1, 3)
+
+
+async def test_a_version_that_cannot_be_had_is_not_waited_for() -> None:
+    async with running() as bench:
+        bench.offer(1, 1)
+        await bench.follower.at_least(None)
+        bench.broken.add(PolicyVersion(1, 2))
+        bench.offer(1, 2)
+        await bench.follower.at_least(PolicyVersion(1, 2))
+        assert bench.follower.loaded == PolicyVersion(1, 1)
