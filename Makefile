@@ -31,13 +31,13 @@ $(READY): pyproject.toml deploy/setup/find_python.sh deploy/setup/system_package
 	@touch $@
 
 demo: $(READY)
-	$(BIN)/headwater demo
+	$(BIN)/headwater demo $(DEMO_ARGUMENTS)
 
 test: $(READY)
-	$(BIN)/python -m pytest -m 'not slow' --broker $(BROKER)
+	$(BIN)/python -m pytest -m 'not slow' --broker $(BROKER) $(PYTEST_ARGUMENTS)
 
 test-kafka: $(READY)
-	$(BIN)/python -m pytest -m 'not slow' --broker kafka tests/integration/wire tests/integration/streams
+	$(BIN)/python -m pytest -m 'not slow' --broker kafka tests/integration/wire tests/integration/streams $(PYTEST_ARGUMENTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
