@@ -34,6 +34,8 @@ def show(result: dict[str, Any], console: Console | None = None) -> None:
     for name, value in _flat(result["figures"]):
         table.add_row(name, _number(value), "")
     console = console or Console()
+    if not console.is_terminal:
+        console.width = 120
     console.print(table)
     machine = result["machine"]
     console.print(f"{result['repeats']} rounds, {machine['cpus']} CPUs, load {machine['load_1_minute']}\n")

@@ -120,20 +120,21 @@ async def _python(judge: Judge, result: Measurement, rounds: int, jobs: int) -> 
 
 async def _cpp(judge: Judge, result: Measurement, rounds: int, jobs: int) -> None:
     """(c) All CPU time of a C++ job (service, jail, program) less its compiling, a test, less the bare process's."""
-    grader = StdioGrader(language="cpp", tests=TESTS)
-    _all_accepted([await judge.judge(SUM_CPP, grader)])  # a jail with the toolchain stands
-    parts: list[dict[str, float]] = []
+    long_jobs: list[dict[str, float]] = []
+    usual_jobs: list[dict[str, float]] = []
     bare_cpu: list[float] = []
-    tests = jobs * len(TESTS)
 
-    async def jailed() -> float:
-        before = tree_cpu_seconds(os.getpid())
+    async def jailed(tests: tuple[StdioTest, ...], parts: list[dict[str, float]]) -> float:
+        grader = StdioGrader(language="cpp", tests=tests)
         # a program of its own each time, as a model writes them: nothing comes from the compile cache
-        judged, seconds = await _judge_all(judge, [(f"{SUM_CPP}// {uuid.uuid4().hex}\n", grader) for _ in range(jobs)])
+        programs = [f"{SUM_CPP}// {uuid.uuid4().hex}\n" for _ in range(jobs)]
+        before = tree_cpu_seconds(os.getpid())
+        judged, seconds = await _judge_all(judge, [(program, grader) for program in programs])
         _all_accepted(judged)
         parts.append(_cpu_by_part(judged, tree_cpu_seconds(os.getpid()) - before))
         return seconds
 
+    await jailed(TESTS, [])  # jails with the toolchain stand
     with tempfile.TemporaryDirectory() as directory:
         source, program = Path(directory) / "main.cpp", Path(directory) / "program"
         source.write_text(SUM_CPP)
@@ -142,16 +143,28 @@ async def _cpp(judge: Judge, result: Measurement, rounds: int, jobs: int) -> Non
 
         async def bare() -> float:
             done = await asyncio.to_thread(run_all, [str(program)], TESTS * jobs, CPUS)
-            bare_cpu.append(done.cpu_seconds / tests)
+            bare_cpu.append(done.cpu_seconds / (jobs * len(TESTS)))
             return done.seconds
 
-        with steps("sandbox: C++", 2 * rounds) as advance:
-            await alternate({"jailed": jailed, "bare": bare}, rounds, advance)
-    compiling = [one.get("compile", 0.0) + one.get("cache", 0.0) for one in parts]
-    beyond = [(one["all"] - cost) / tests - bare for one, cost, bare in zip(parts, compiling, bare_cpu, strict=True)]
+        sides = {
+            "usual": lambda: jailed(TESTS, usual_jobs),
+            "bare": bare,
+            "long": lambda: jailed(TESTS * 2, long_jobs),
+        }
+        with steps("sandbox: C++", len(sides) * rounds) as advance:
+            await alternate(sides, rounds, advance)
+    tests = jobs * len(TESTS)
+    usual, long = [_without_compiling(one) for one in usual_jobs], [_without_compiling(one) for one in long_jobs]
+    beyond = [one / tests - process for one, process in zip(usual, bare_cpu, strict=True)]
+    further = [(two - one) / tests - process for one, two, process in zip(usual, long, bare_cpu, strict=True)]
     result.figures["cpp_cpu_ms_per_test_beyond_bare"] = round(1000 * statistics.median(beyond), 2)
+    result.figures["cpp_cpu_ms_per_further_test_beyond_bare"] = round(1000 * statistics.median(further), 2)
     result.figures["cpp_bare_process_cpu_ms"] = round(1000 * statistics.median(bare_cpu), 2)
-    result.figures["cpp_cpu_ms_per_job_of_10_tests"] = _ms_per_job(parts, jobs)
+    result.figures["cpp_cpu_ms_per_job_of_10_tests"] = _ms_per_job(usual_jobs, jobs)
+
+
+def _without_compiling(parts: dict[str, float]) -> float:
+    return parts["all"] - parts.get("compile", 0.0) - parts.get("cache", 0.0)
 
 
 async def _overload(judge: Judge, result: Measurement, jobs: int) -> None:
