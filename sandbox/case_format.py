@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from sandbox.languages import LANGUAGES
-from schemas import FunctionGrader, FunctionTest, Grader, Limits, StdioGrader, StdioTest, UnittestGrader
+from schemas import FunctionGrader, FunctionTest, Grader, Limits, StdioGrader, StdioTest, UnittestGrader, VerdictKind
 
 _KEYS = frozenset(
     {
@@ -30,6 +30,7 @@ _KEYS = frozenset(
     }
 )
 _LIMITS = {"cpu_s": "cpu_seconds", "wall_s": "wall_seconds", "processes": "processes", "output_bytes": "output_bytes"}
+_TESTS = {"function": {"args", "expected"}, "stdio": {"stdin", "stdout"}, "unittest": {"files", "solution"}}
 _EXPECT = frozenset({"reward", "verdicts", "host"})
 _TOLERANCE = 1e-9
 
@@ -140,16 +141,22 @@ def _limits(raw: dict[str, Any]) -> Limits:
 
 def _grader(raw: dict[str, Any]) -> Grader:
     limits, language, tests = _limits(raw.get("limits", {})), raw["language"], raw["tests"]
+    if raw["mode"] not in _TESTS:
+        raise ValueError(f"unknown mode {raw['mode']!r}")
+    if not tests:
+        raise ValueError("no tests")
+    for test in [tests] if raw["mode"] == "unittest" else tests:
+        unknown = set(test) - _TESTS[raw["mode"]]
+        if unknown:
+            raise ValueError(f"unknown key {sorted(unknown)[0]!r} of a test")
     if raw["mode"] == "function":
         calls = tuple(FunctionTest.of(test["args"], test["expected"]) for test in tests)
         return FunctionGrader(entry_point=raw["function"], tests=calls, language=language, limits=limits)
     if raw["mode"] == "stdio":
         runs = tuple(StdioTest(stdin=_text(test["stdin"]), stdout=_text(test["stdout"])) for test in tests)
         return StdioGrader(tests=runs, language=language, limits=limits)
-    if raw["mode"] == "unittest":
-        files = {name: _text(source) for name, source in tests["files"].items()}
-        return UnittestGrader(files=files, solution=tests["solution"], language=language, limits=limits)
-    raise ValueError(f"unknown mode {raw['mode']!r}")
+    files = {name: _text(source) for name, source in tests["files"].items()}
+    return UnittestGrader(files=files, solution=tests["solution"], language=language, limits=limits)
 
 
 def _expectation(raw: dict[str, Any]) -> Expectation:
@@ -167,4 +174,6 @@ def _expectation(raw: dict[str, Any]) -> Expectation:
     names = raw["verdicts"]
     each = bool(names) and isinstance(names[0], list)
     sets = tuple(frozenset(one) for one in names) if each else (frozenset(names),)
+    for name in frozenset[str]().union(*sets):
+        VerdictKind(name)
     return Expectation(lowest, highest, sets, each, tuple(raw.get("host", ())))

@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from headwater.cli import data, inspect, roles, run, scoring
+from headwater.cli import data, inspect, judging, roles, run, scoring
 from headwater.errors import HeadwaterError, Interrupted
 
 app = typer.Typer(
@@ -16,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for group in (run, data, scoring, inspect, roles):
+for group in (run, data, scoring, judging, inspect, roles):
     group.register(app)
 
 
