@@ -136,7 +136,7 @@ def _rollout(group: str) -> Event:
 async def run(quick: bool) -> dict[str, Any]:
     """The two chains in turn: bursts, then a trickle."""
     rollouts, rounds = (300, 2) if quick else (3000, 5)
-    trickle, trickles, per_second = (40, 2, 20) if quick else (200, 4, 20)
+    trickle, trickles, per_second = (40, 2, 20) if quick else (200, 3, 20)
     result = Measurement("grade_path", rounds)
     async with _chains() as (ours, bare, broker):
         with steps("grade path: bursts", 2 * rounds) as advance:

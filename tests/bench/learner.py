@@ -31,7 +31,7 @@ THREADS = 1
 
 async def run(quick: bool) -> dict[str, Any]:
     """Tokens a second: those of all sequences, prompts counted for each answer, whatever a side does with them."""
-    groups, rounds = (2, 2) if quick else (3, 3)
+    groups, rounds = (1, 2) if quick else (2, 3)
     result = Measurement("learner", rounds)
     with tempfile.TemporaryDirectory() as scratch:
         directory = await bench_model(quick, Path(scratch))
