@@ -20,6 +20,7 @@ from headwater.errors import NotAnswered
 from headwater.reading import Place, end_offsets, read_topics
 from schemas import (
     Event,
+    ExternalGrader,
     Grader,
     GroupDropped,
     Prompt,
@@ -37,7 +38,7 @@ from schemas.topics import EVALUATIONS, PROMPTS_PREFIX, REWARDS, ROLLOUTS, Topic
 from wire.publisher import Publisher
 from wire.records import Outgoing
 from wire.settings import KafkaSettings, from_environment
-from wire.topics import declare_domain
+from wire.topics import declare_domain, declare_grader
 
 QUIET_SECONDS = 900.0
 """Without a single evaluation group ending for so long, an evaluation is given up."""
@@ -83,6 +84,7 @@ class Client:
         self.settings = settings or from_environment(bootstrap=bootstrap, prefix=prefix)
         self._publisher = Publisher(self.settings, writer="user")
         self._domains: set[str] = set()
+        self._graders: set[str] = set()
 
     async def __aenter__(self) -> Self:
         await self._publisher.__aenter__()
@@ -106,6 +108,8 @@ class Client:
             if prompt.domain not in self._domains:
                 await declare_domain(self.settings, prompt.domain)
                 self._domains.add(prompt.domain)
+            if isinstance(prompt, Prompt):
+                await self._declare_grader(prompt.grader)
             chunk.append(Outgoing(PROMPTS_PREFIX + prompt.domain, _key(prompt), prompt))
             if len(chunk) == _AT_ONCE:
                 sent += await self._send(chunk)
@@ -144,6 +148,9 @@ class Client:
 
         Raises NotAnswered when no reward came for `timeout_seconds` while some are missing.
         """
+        answers = list(answers)
+        for answer in answers:
+            await self._declare_grader(answer.grader)
         batch = uuid.uuid4().hex[:16]
         waiting: dict[str, str] = {}
         sending: list[Outgoing] = []
@@ -199,6 +206,11 @@ class Client:
             ) from error
         finally:
             await endings.aclose()
+
+    async def _declare_grader(self, grader: Grader) -> None:
+        if isinstance(grader, ExternalGrader) and grader.name not in self._graders:
+            await declare_grader(self.settings, grader.name)
+            self._graders.add(grader.name)
 
     async def _send_chunks(self, outs: list[Outgoing]) -> None:
         for first in range(0, len(outs), _AT_ONCE):

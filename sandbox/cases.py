@@ -14,7 +14,7 @@ from sandbox.judge import Judge
 from sandbox.judgement import Judgement
 from sandbox.limits import resolve
 from sandbox.scoring import score
-from schemas import ExactGrader, FunctionGrader, FunctionTest, VerdictKind
+from schemas import ExactGrader, ExternalGrader, FunctionGrader, FunctionTest, VerdictKind
 
 __all__ = ["BadCase", "CaseResult", "judge_cases", "judge_folder", "load"]
 
@@ -72,7 +72,7 @@ async def judge_case(case: Case) -> CaseResult:
     seen = case_host.Seen()
     fault = ""
     wanted = case.expect.host
-    assert not isinstance(case.grader, ExactGrader)
+    assert not isinstance(case.grader, ExactGrader | ExternalGrader)
     language = toolchains.find(case.language)
     seen.wall_limit_seconds = resolve(case.grader.limits, language.limits).wall_seconds
     async with (

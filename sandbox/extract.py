@@ -13,6 +13,7 @@ _NAMES = {
     "java": {"java"},
     "go": {"go", "golang"},
     "rust": {"rust", "rs"},
+    "diff": {"diff", "patch", "json"},
 }
 
 

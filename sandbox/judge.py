@@ -21,7 +21,7 @@ from sandbox.judgement import Judgement
 from sandbox.pool import Pool
 from sandbox.session import Session, Spent
 from sandbox.toolchains import Toolchain
-from schemas import ExactGrader, FunctionGrader, FunctionTest, Grader, ProjectGrader, VerdictKind
+from schemas import ExactGrader, ExternalGrader, FunctionGrader, FunctionTest, Grader, ProjectGrader, VerdictKind
 
 
 class Judge:
@@ -113,8 +113,8 @@ class Judge:
 
     async def judge(self, program: str | bytes, grader: Grader) -> Judgement:
         """Judge one program. GraderFault if it could not be graded; cancelling kills what runs."""
-        if isinstance(grader, ExactGrader):
-            raise GraderFault("exact comparisons need no sandbox")
+        if isinstance(grader, ExactGrader | ExternalGrader):
+            raise GraderFault("exact comparisons and external graders need no sandbox")
         source = program.encode("utf-8", "surrogatepass") if isinstance(program, str) else program
         toolchain = await self._toolchain(grader.language, project=isinstance(grader, ProjectGrader))
         async with self._slots:

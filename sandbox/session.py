@@ -67,6 +67,24 @@ def sealed(*contents: bytes) -> Generator[list[int]]:
             os.close(file)
 
 
+@contextmanager
+def pipes(*contents: bytes) -> Generator[list[int]]:
+    """Put a few bytes each into pipes: whoever reads them first has them, and nobody after."""
+    ends: list[int] = []
+    try:
+        for content in contents:
+            end, into = os.pipe()
+            ends.append(end)
+            try:
+                os.write(into, content)
+            finally:
+                os.close(into)
+        yield ends
+    finally:
+        for end in ends:
+            os.close(end)
+
+
 def _seal(file: int) -> None:
     fcntl.fcntl(
         file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
@@ -175,17 +193,19 @@ class Session:
         limits: RunLimits,
         contents: dict[str, bytes],
         *,
+        once: dict[str, bytes] | None = None,
         result_bytes: int = 4096,
         build_writable: bool = False,
     ) -> Report:
-        """Run processes; `contents` become their descriptors by name."""
+        """Run processes; `contents` become their descriptors by name, and so does `once`, which can be read once."""
+        names = [*contents, *(once or {})]
         for attempt in range(_TRIES):
             try:
                 if self.jail is None:
                     await self.open()
                 assert self.jail is not None
-                with sealed(*contents.values()) as files:
-                    descriptors = dict(zip(contents, files, strict=True))
+                with sealed(*contents.values()) as files, pipes(*(once or {}).values()) as ends:
+                    descriptors = dict(zip(names, [*files, *ends], strict=True))
                     report = await self.jail.run(
                         processes, limits, descriptors, result_bytes=result_bytes, build_writable=build_writable
                     )

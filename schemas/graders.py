@@ -156,6 +156,9 @@ class ProjectGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag
     test: str
     tests: Annotated[tuple[NamedTest, ...], Meta(min_length=1)]
     """Every test that must be reported."""
+    secret: bool = False
+    """The test command reads a word from standard input, which can be read once, before it loads anything of
+    the answer, and prints `PASS word id` or `FAIL word id`. Without it an answer can print its own lines."""
     hidden: bool = False
     language: str = "python"
     limits: Limits = Limits()
@@ -169,7 +172,27 @@ class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     pattern: str | None = None
 
 
-Grader = FunctionGrader | StdioGrader | CheckGrader | UnittestGrader | ProjectGrader | PythonGrader | ExactGrader
+class ExternalGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="external"):
+    """A program of the user's, in any language: it reads `executions.<name>` and writes `verdicts`.
+
+    It gets the whole answer as `program`. `deploy/examples/external_grader.py` is one.
+    """
+
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+    task: dict[str, Any] = {}
+    """Whatever the program needs to know."""
+
+
+Grader = (
+    FunctionGrader
+    | StdioGrader
+    | CheckGrader
+    | UnittestGrader
+    | ProjectGrader
+    | PythonGrader
+    | ExactGrader
+    | ExternalGrader
+)
 
 
 def _raw(value: Any) -> msgspec.Raw:

@@ -80,12 +80,17 @@ def prompts_topic(domain: str) -> TopicSpec:
     return TopicSpec(PROMPTS_PREFIX + domain, (Prompt, SourceEnd), None, user_written=True, max_event_bytes=4 * MIB)
 
 
+def executions_topic(grader: str) -> TopicSpec:
+    """The jobs of one external grader."""
+    return EXECUTIONS._replace(name=EXECUTIONS_PREFIX + grader)
+
+
 def topic_spec(name: str) -> TopicSpec:
     """The limits of a logical topic name. Raises KeyError for a name the contract does not hold."""
     if name.startswith(PROMPTS_PREFIX):
         return prompts_topic(name.removeprefix(PROMPTS_PREFIX))
     if name.startswith(EXECUTIONS_PREFIX):
-        return EXECUTIONS._replace(name=name)
+        return executions_topic(name.removeprefix(EXECUTIONS_PREFIX))
     for spec in FIXED_TOPICS:
         if spec.name == name:
             return spec

@@ -1,6 +1,7 @@
 """rollouts ─► dispatch ─► executions | verdicts: what is to be judged, and by whom.
 
 sampled, and a grader that runs programs  ─► Execution of the program in the answer
+sampled, and an `external` grader         ─► Execution of the whole answer, on the grader's own topic
 sampled, and an `exact` grader            ─► Verdict at once: a pure comparison
 not sampled                               ─► Verdict with the fault: a failure goes down the path
 """
@@ -14,14 +15,18 @@ from schemas import (
     Event,
     ExactGrader,
     Execution,
+    ExternalGrader,
+    Grader,
     PolicyVersion,
+    ProjectGrader,
+    PythonGrader,
     Rollout,
     TestVerdict,
     Verdict,
     VerdictKind,
 )
 from schemas.ids import execution_id, rollout_digest
-from schemas.topics import EXECUTIONS, ROLLOUTS, VERDICTS
+from schemas.topics import EXECUTIONS, ROLLOUTS, VERDICTS, executions_topic
 from streams.text_components import text_components
 from wire.hop import Hop
 from wire.records import Outgoing, Record
@@ -50,6 +55,7 @@ def dispatch(rollout: Rollout) -> Outgoing:
         return unscorable_verdict(rollout, rollout.unscorable)
     if isinstance(rollout.task.grader, ExactGrader):
         return _compare(rollout, rollout.task.grader)
+    grader = rollout.task.grader
     context = context_of(rollout)
     execution = Execution(
         run_id=rollout.run_id,
@@ -57,10 +63,20 @@ def dispatch(rollout: Rollout) -> Outgoing:
         trace_id=rollout.trace_id,
         execution_id=execution_id(rollout.rollout_id, context.digest),
         context=context,
-        program=extract_program(rollout.text, rollout.task.grader.language),
-        grader=rollout.task.grader,
+        program=program_of(rollout.text, grader),
+        grader=grader,
     )
-    return Outgoing(EXECUTIONS.name, execution.execution_id, execution)
+    topic = executions_topic(grader.name) if isinstance(grader, ExternalGrader) else EXECUTIONS
+    return Outgoing(topic.name, execution.execution_id, execution)
+
+
+def program_of(text: str, grader: Grader) -> str:
+    """The part of an answer that is judged: a program, a patch, or for graders of the user's all of it."""
+    if isinstance(grader, ExternalGrader | PythonGrader | ExactGrader):
+        return text
+    if isinstance(grader, ProjectGrader) and grader.target is None:
+        return extract_program(text, "diff")
+    return extract_program(text, grader.language)
 
 
 def unscorable_verdict(rollout: Rollout, fault: str) -> Outgoing:

@@ -10,7 +10,7 @@ from aiokafka.errors import TopicAlreadyExistsError, for_code
 
 from schemas import LogIdentity, MalformedEvent
 from schemas.codec import decode
-from schemas.topics import FIXED_TOPICS, LOG_ID_KEY, PROGRESS, TopicSpec, prompts_topic
+from schemas.topics import EXECUTIONS, FIXED_TOPICS, LOG_ID_KEY, PROGRESS, TopicSpec, executions_topic, prompts_topic
 from wire.clients import OVERHEAD_BYTES, broker_errors, connect, make_admin
 from wire.errors import LogUnidentified, TopicRefused
 from wire.log_reader import LogReader
@@ -20,14 +20,19 @@ from wire.settings import KafkaSettings
 
 
 async def apply_topics(
-    settings: KafkaSettings, *, partitions: int, replication: int = 1, domains: Iterable[str] = ()
+    settings: KafkaSettings,
+    *,
+    partitions: int,
+    replication: int = 1,
+    domains: Iterable[str] = (),
+    graders: Iterable[str] = (),
 ) -> str:
     """Declare what is missing, check what is there, and return the log's id (written once, the first time).
 
     `partitions` is that of every topic on which a group meets. Raises TopicRefused when the broker
     refuses one, or when an existing one has other limits; BrokerUnreachable.
     """
-    specs = [*FIXED_TOPICS, *(prompts_topic(domain) for domain in domains)]
+    specs = [*FIXED_TOPICS, *map(prompts_topic, domains), *map(executions_topic, graders)]
     await _declare(settings, specs, partitions, replication)
     return await _identify(settings)
 
@@ -35,6 +40,16 @@ async def apply_topics(
 async def declare_domain(settings: KafkaSettings, domain: str, *, replication: int = 1) -> None:
     """Declare the prompt topic of one domain, if it is new."""
     await _declare(settings, [prompts_topic(domain)], partitions=1, replication=replication)
+
+
+async def declare_grader(settings: KafkaSettings, grader: str, *, replication: int = 1) -> None:
+    """Declare the topic of one external grader, if it is new. Raises LogUnidentified before `apply_topics`."""
+    existing = await existing_topics(settings)
+    if EXECUTIONS.name not in existing:
+        raise LogUnidentified(
+            f"the topics {settings.prefix}* are not on {settings.bootstrap}: run `headwater topics apply`"
+        )
+    await _declare(settings, [executions_topic(grader)], existing[EXECUTIONS.name], replication)
 
 
 async def read_log_id(settings: KafkaSettings) -> str:

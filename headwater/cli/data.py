@@ -110,6 +110,7 @@ def topics_apply(
     partitions: Annotated[int, typer.Option(min=1, help="Of the topics on which a group's events meet.")] = 4,
     replication: Annotated[int, typer.Option(min=1, help="Copies of each topic.")] = 1,
     domain: Annotated[list[str] | None, typer.Option(help="Declare this domain's prompt topic too.")] = None,
+    grader: Annotated[list[str] | None, typer.Option(help="Declare this external grader's topic too.")] = None,
     transactions: Annotated[bool, typer.Option("--transactions", help="The broker is Apache Kafka.")] = False,
     json_: Json = False,
     bootstrap: Bootstrap = None,
@@ -122,5 +123,6 @@ def topics_apply(
     from wire.topics import apply_topics
 
     settings = replace(kafka(bootstrap, prefix), transactions=transactions)
-    log_id = run(apply_topics(settings, partitions=partitions, replication=replication, domains=domain or ()))
+    names = {"domains": domain or (), "graders": grader or ()}
+    log_id = run(apply_topics(settings, partitions=partitions, replication=replication, **names))
     typer.echo(json.dumps({"log_id": log_id}) if json_ else f"the topics {settings.prefix}* are in order; log {log_id}")

@@ -3,7 +3,9 @@
 Test code and answer share processes here, for any language and any test framework: an answer that knows
 every test's id can print the lines of all and leave, and one that takes the test command over can imitate
 it. What holds: after the build the test files are put in, and what steers test tools is as the task has
-it; the tree is read-only while the tests run; no line counts unless every expected test is reported once.
+it; the tree is read-only while the tests run; no line counts unless every expected test is reported once. With
+`secret` a line counts only with a word that the harness read before it loaded the answer, and that cannot
+be read again: then printing is not enough, and the answer must search the harness's memory.
 """
 
 import json
@@ -18,7 +20,7 @@ from sandbox.languages import BUILD
 from sandbox.limits import COMPILE, RunLimits, resolve
 from sandbox.patches import STEERS_TESTS, BadAnswer, files_of, steers_tests
 from sandbox.scoring import shorten
-from sandbox.session import MAX_LOG_CHARACTERS, CompileError, Session, process_cpu_seconds
+from sandbox.session import MAX_LOG_CHARACTERS, CompileError, Session, new_nonce, process_cpu_seconds
 from schemas import NamedTest, ProjectGrader, TestVerdict, VerdictKind
 
 
@@ -38,8 +40,9 @@ async def judge_project(session: Session, grader: ProjectGrader) -> list[TestVer
             raise CompileError(shorten(words + log.strip(), MAX_LOG_CHARACTERS) or judgement.ending(report))
     await unpack_tests(session, grader, tree)
     limits = resolve(grader.limits, session.language.limits)
-    report = await command(session, grader.test, limits)
-    return [_verdict(grader, test, number, report, limits) for number, test in enumerate(grader.tests, 1)]
+    word = new_nonce() if grader.secret else ""
+    report = await command(session, grader.test, limits, word=word)
+    return [_verdict(grader, test, number, report, limits, word) for number, test in enumerate(grader.tests, 1)]
 
 
 async def unpack_tests(session: Session, grader: ProjectGrader, tree: dict[str, str]) -> None:
@@ -73,26 +76,31 @@ async def unpack(
         raise CompileError("the files of the answer are too large")
 
 
-async def command(session: Session, line: str, limits: RunLimits, *, building: bool = False) -> Report:
-    """Run a shell command of the task's in the tree."""
+async def command(session: Session, line: str, limits: RunLimits, *, building: bool = False, word: str = "") -> Report:
+    """Run a shell command of the task's in the tree, with a secret word (if there is one) to read on its stdin."""
     process = Process(
         kind="exec",
+        stdin="word" if word else "",
         argv=("/usr/bin/sh", "-c", line),
         env=session.environment,
         cwd=BUILD,
         cpu_seconds=process_cpu_seconds(limits),
     )
-    report = await session.run([process], limits, {}, build_writable=building)
+    once = {"word": f"{word}\n".encode()} if word else None
+    report = await session.run([process], limits, {}, once=once, build_writable=building)
     if report.failure:
         raise GraderFault("a project's commands need a shell, and there is none in the jail of its language")
     return report
 
 
-def _verdict(grader: ProjectGrader, test: NamedTest, number: int, report: Report, limits: RunLimits) -> TestVerdict:
+def _verdict(
+    grader: ProjectGrader, test: NamedTest, number: int, report: Report, limits: RunLimits, word: str
+) -> TestVerdict:
+    ok, bad = (f"PASS {word} ", f"FAIL {word} ") if word else ("PASS ", "FAIL ")
     lines = Counter(report.stdout.decode("utf-8", "replace").split("\n"))
-    passed, failed = lines[f"PASS {test.id}"], lines[f"FAIL {test.id}"]
-    any_failed = any(line.startswith("FAIL ") for line in lines)
-    missing = [one for one in grader.tests if lines[f"PASS {one.id}"] + lines[f"FAIL {one.id}"] != 1]
+    passed, failed = lines[f"{ok}{test.id}"], lines[f"{bad}{test.id}"]
+    any_failed = any(line.startswith(bad) for line in lines)
+    missing = [one for one in grader.tests if lines[f"{ok}{one.id}"] + lines[f"{bad}{one.id}"] != 1]
     limit = judgement.limit_reached(report, limits)
     if failed:
         kind, words = VerdictKind.WRONG_ANSWER, ""

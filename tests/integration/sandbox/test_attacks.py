@@ -341,6 +341,36 @@ async def test_a_project_answer_that_leaves_early_has_passed_nothing(judge: Judg
     assert "not reported" in result.tests[1].detail
 
 
+SECRETIVE = """
+word = input()
+import solution
+print("PASS" if solution.f(1) == 2 else "FAIL", word, "a")
+"""
+
+
+async def test_a_project_whose_harness_has_a_secret_is_not_passed_by_printing(judge: Judge) -> None:
+    """Attack 82, with `secret`: the word can be read once, and without it no line counts."""
+    printing = """
+import os, sys
+def look():
+    for end in (0, f"/proc/self/fd/0", f"/proc/{os.getppid()}/fd/0", f"/proc/{os.getppid()}/environ"):
+        try:
+            end = os.open(end, os.O_RDONLY | os.O_NONBLOCK) if end else end
+            yield os.read(end, 100).split()[0].decode()
+        except (OSError, IndexError):
+            pass
+for word in ["", *look(), *os.environ.values(), *sys.argv]:
+    print(f"PASS {word} a".replace("  ", " "), flush=True)
+os._exit(0)
+"""
+    grader = project(test_files={"test_it.py": SECRETIVE}, secret=True)
+    result = await judge.judge(json.dumps({"solution.py": printing}), grader)
+    assert kinds(result) == [K.RUNTIME_ERROR], result.tests
+    for answer, kind in ((2, K.ACCEPTED), (3, K.WRONG_ANSWER)):
+        honest = json.dumps({"solution.py": f"def f(x):\n    return {answer}\n"})
+        assert kinds(await judge.judge(honest, grader)) == [kind]
+
+
 def children() -> set[int]:
     return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
 

@@ -6,18 +6,22 @@ import pytest
 from schemas import (
     ExactGrader,
     Execution,
+    ExternalGrader,
     FunctionGrader,
     FunctionTest,
     Grader,
+    NamedTest,
     PolicyVersion,
+    ProjectGrader,
     Purpose,
+    PythonGrader,
     Rollout,
     TokenSpan,
     Verdict,
     VerdictKind,
 )  # fmt: skip
 from schemas.ids import rollout_digest
-from streams.dispatch import Dispatch, context_of, dispatch, exact_match
+from streams.dispatch import Dispatch, context_of, dispatch, exact_match, program_of
 from streams.text_components import text_components
 from tests.unit.streams.events import record, rollout
 
@@ -51,6 +55,22 @@ def test_a_program_becomes_an_execution() -> None:
 def test_the_same_rollout_gives_the_same_execution_and_other_tokens_another() -> None:
     ids = {dispatch(answered(text, FUNCTION)).key for text in (ANSWER, ANSWER, ANSWER + "!")}
     assert len(ids) == 2
+
+
+def test_a_grader_of_the_users_gets_the_whole_answer() -> None:
+    out = dispatch(answered(ANSWER, ExternalGrader(name="mine", task={"n": 1})))
+    assert isinstance(out.event, Execution)
+    assert (out.topic, out.event.program) == ("executions.mine", ANSWER)
+    own = dispatch(answered(ANSWER, PythonGrader(program="def reward(c, t): return 1")))
+    assert isinstance(own.event, Execution)
+    assert (own.topic, own.event.program) == ("executions", ANSWER)
+
+
+def test_a_project_gets_the_patch_of_an_answer() -> None:
+    grader = ProjectGrader(files={}, test="true", tests=(NamedTest(id="a"),))
+    text = "Fix:\n```diff\n--- a/x\n+++ b/x\n```\nso that\n```python\nx = 1\n```\n"
+    assert program_of(text, grader) == "--- a/x\n+++ b/x\n"
+    assert program_of(text, msgspec.structs.replace(grader, target="x.py")) == "x = 1\n"
 
 
 @pytest.mark.parametrize(
