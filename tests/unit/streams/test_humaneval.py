@@ -15,6 +15,16 @@ def test_all_problems_are_there_and_fit_the_contract() -> None:
         assert decode(encode(prompt, topic), topic) == prompt
 
 
+def test_helpers_that_the_prompt_gives_are_in_the_check_where_it_calls_them() -> None:
+    helped = {p.entry_point: p.grader.program for p in problems() if p.grader.program != p.test}
+    assert set(helped) == {"find_zero", "decode_cyclic", "decode_shift"}
+    for entry_point, helper in (("find_zero", "poly"), ("decode_cyclic", "encode_cyclic")):
+        namespace: dict[str, object] = {}
+        exec(helped[entry_point], namespace)
+        assert {helper, "check"} <= set(namespace)
+        assert entry_point not in namespace
+
+
 def test_the_canonical_answer_passes_its_own_check() -> None:
     problem = next(problems())
     namespace: dict[str, object] = {}
