@@ -176,7 +176,7 @@ class ControlGroup:
         if "memory" in self.paths:
             folder = self.paths["memory"]
             if self.hierarchy.version == 1:
-                (folder / "memory.limit_in_bytes").write_text(str(memory_bytes))
+                _limit_memory(folder, memory_bytes)
             else:
                 (folder / "memory.max").write_text(str(memory_bytes))
                 swap = folder / "memory.swap.max"
@@ -208,6 +208,19 @@ class ControlGroup:
                     await asyncio.sleep(_REMOVE_PAUSE_SECONDS)
                 else:
                     break
+
+
+def _limit_memory(folder: Path, memory_bytes: int) -> None:
+    """Limit memory, and memory with swap, to the same (version 1)."""
+    memory, both = folder / "memory.limit_in_bytes", folder / "memory.memsw.limit_in_bytes"
+    files = [memory]
+    if both.exists():
+        # the second may never be below the first
+        files = [both, memory] if int(memory.read_text()) < memory_bytes else [memory, both]
+    elif (folder / "memory.swappiness").exists():
+        (folder / "memory.swappiness").write_text("0")
+    for file in files:
+        file.write_text(str(memory_bytes))
 
 
 def _members(path: Path) -> list[int]:

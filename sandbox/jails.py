@@ -212,10 +212,16 @@ class Jail:
             self._limits = wanted
 
     async def wipe(self) -> None:
-        """Begin a job: nothing that an earlier one built is left."""
+        """Begin a job: nothing that an earlier one built is left. JailLost if its memory does not come back."""
         self.jobs += 1
         self._send({"op": "wipe", "build_bytes": confinement.BUILD_BYTES, "inodes": 4096, "descriptors": []}, ())
-        await self._receive_json()
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                answer = await self._receive_json()
+        except TimeoutError:
+            raise JailLost("the jail's init does not answer") from None
+        if not answer["settled"]:
+            raise JailLost("the memory of the job before does not come back")
 
     async def run(
         self,

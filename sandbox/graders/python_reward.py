@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from sandbox import claims, judgement
 from sandbox.errors import GraderFault
-from sandbox.graders.common import crash, message, require_compiled
+from sandbox.graders.common import crash, message, require_compiled, sendable, shown_value
 from sandbox.inside.values import decode
 from sandbox.jails import Process
 from sandbox.judgement import Judgement
@@ -52,7 +52,11 @@ async def judge_reward(session: Session, grader: PythonGrader) -> Judgement:
     if not claimed.valid or set(claimed.bodies) != {"value"}:
         words = next((message(body) for name, body in claimed.bodies.items() if name != "value"), "") or crash(report)
         raise GraderFault(f"the reward function failed: {words}")
-    reward, components = read(decode(claimed.bodies["value"]))
+    try:
+        value = decode(claimed.bodies["value"])
+    except (ValueError, TypeError, OverflowError) as error:
+        raise GraderFault(f"the reward function gave no plain value: {error}"[:300]) from error
+    reward, components = read(value)
     return Judgement(VerdictKind.ACCEPTED, (), "", reward=reward, components=components)
 
 
@@ -63,12 +67,16 @@ def read(value: Any) -> tuple[float, dict[str, float]]:
     parts = cast(dict[Any, Any], value)
     if "reward" not in parts or len(parts) > MAX_COMPONENTS or not all(isinstance(name, str) for name in parts):
         raise GraderFault(f"the reward function's dict needs `reward` and at most {MAX_COMPONENTS} named numbers")
-    components = {str(name): number(part, name) for name, part in parts.items()}
+    components = {sendable(str(name)): number(part, str(name)) for name, part in parts.items()}
     return components.pop("reward"), components
 
 
 def number(value: Any, what: str) -> float:
     """Take a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise GraderFault(f"the reward function gave no finite number for {what}: {value!r}"[:300])
-    return float(value)
+    try:
+        if not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass  # a whole number that no float holds
+    words = f"the reward function gave no finite number for {what[:100]}: {shown_value(value)}"
+    raise GraderFault(sendable(words))

@@ -125,6 +125,7 @@ class Init:
         self.control = socket.socket(fileno=control)
         self.meters = meters.open_meters(files)
         self.base_bytes = self.meters.held_bytes()
+        self.expected_bytes = self.base_bytes
         self.last_peak_bytes = 0
         self.confinement = kernel.Confinement(users=users)
         self.users = users
@@ -149,7 +150,8 @@ class Init:
                 self.fresh_folder(request["disk_bytes"], request["inodes"])
             elif request["op"] == "wipe":
                 self.wipe_build(request)
-                self.send({"done": True})
+                self.expected_bytes = self.base_bytes
+                self.send({"settled": self.last_peak_bytes < SETTLED_BYTES or self.settle()})
 
     # the host's socket
 
@@ -276,18 +278,20 @@ class Init:
             stream.pages.close()
         return None
 
-    def settle(self) -> None:
-        """Wait until the memory of the run before is free.
+    def settle(self) -> bool:
+        """Wait until the memory of the run before is free; whether it is. What stays is not waited for again.
 
         The kernel frees some of it late (descriptors left in flight in sockets are collected when some
         socket is closed) and tells nobody when.
         """
         for _ in range(SETTLE_TRIES):
-            if self.meters.held_bytes() - self.base_bytes < SETTLED_BYTES:
-                return
+            if self.meters.held_bytes() - self.expected_bytes < SETTLED_BYTES:
+                return True
             for end in socket.socketpair():
                 end.close()
             select.poll().poll(SETTLE_MILLISECONDS)
+        self.expected_bytes = self.meters.held_bytes()
+        return False
 
     def watch(
         self, request: Json, streams: "list[Stream]", main: int, before: meters.Reading, started: int

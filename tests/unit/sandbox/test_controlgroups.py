@@ -144,6 +144,21 @@ def test_accounts_of_version_1(tmp_path: Path) -> None:
             os.close(descriptor)
 
 
+def test_version_1_limits_swap_where_the_kernel_counts_it(tmp_path: Path) -> None:
+    hierarchy = Hierarchy(1, {"memory": tmp_path})
+    with group(hierarchy) as (made, folder):
+        (folder / "memory.limit_in_bytes").write_text("9223372036854771712\n")
+        (folder / "memory.memsw.limit_in_bytes").write_text("9223372036854771712\n")
+        for size in (1 << 20, 1 << 24, 1 << 22):
+            made.limit(size, 9)
+            for name in ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"):
+                assert (folder / name).read_text() == str(size)
+        (folder / "memory.memsw.limit_in_bytes").unlink()
+        (folder / "memory.swappiness").write_text("60\n")
+        made.limit(1 << 20, 9)
+        assert (folder / "memory.swappiness").read_text() == "0"
+
+
 def test_groups_of_a_service_that_is_gone_are_swept(tmp_path: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
