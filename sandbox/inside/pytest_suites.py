@@ -49,5 +49,6 @@ def run_files(folder: str, names: "list[str]", report: "Callable[[str, str, str]
     sys.path.append(PACKAGES)
     import pytest
 
-    arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--rootdir", folder, "-c", "/dev/null"]
+    plugins = ["-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    arguments = ["-q", *plugins, "--tb=short", "--rootdir", folder, "-c", "/dev/null"]
     pytest.main([*arguments, *names], plugins=[Collector(report)])

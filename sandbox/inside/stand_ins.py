@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from link import Codec, Json, Link
+from link import Closed, Codec, Json, Link
+
+__tracebackhide__ = True
+"""No frame of ours in what pytest shows."""
 
 
 class AnswerEnded(BaseException):
@@ -73,14 +76,17 @@ class Remote:
     def ask(self, operation: str, *arguments: Any, **named: Any) -> Any:
         """Have one thing done over there."""
         capture = sys.stdout is not sys.__stdout__
-        self.link.send(
-            {
-                "operation": operation,
-                "arguments": self.codec.pack(list(arguments)),
-                "named": {name: self.codec.pack(value) for name, value in named.items()},
-                "capture": capture,
-            }
-        )
+        request = {
+            "operation": operation,
+            "arguments": self.codec.pack(list(arguments)),
+            "named": {name: self.codec.pack(value) for name, value in named.items()},
+            "capture": capture,
+        }
+        try:
+            self.link.send(request)
+        except Closed:
+            self.ended = True
+            raise AnswerEnded("the answer's process ended before it was asked") from None
         reply = self.reply()
         if capture and isinstance(reply.get("printed"), str):
             sys.stdout.write(reply["printed"])
@@ -96,9 +102,9 @@ class Remote:
                 if "callback" in message:
                     self.link.send(self.called_back(message))
                     continue
-            except Exception as error:
+            except Exception:  # noqa: BLE001 - whatever the answer did to the link
                 self.ended = True
-                raise AnswerEnded("the answer's process ended before it answered") from error
+                raise AnswerEnded("the answer's process ended before it answered") from None
             if "raised" in message:
                 raise self.error(message["raised"])
             return message

@@ -294,6 +294,48 @@ async def test_a_parametrised_test_needs_all_its_parameters(judge: Judge) -> Non
     assert kinds(await judge.judge("def f(x):\n    return x\n", grader)) == [K.ACCEPTED]
 
 
+PYTEST = """
+import time
+import pytest
+from solution import f
+
+def test_value():
+    assert f(5) == 6
+
+def test_error():
+    assert f(1) == 2
+
+def test_end():
+    assert f(2) == 2
+
+def test_after_the_end():
+    time.sleep(0.2)
+    with pytest.raises(Exception):
+        f(3)
+"""
+
+
+async def test_pytest_feedback_is_about_the_test_and_nothing_passes_after_the_end(judge: Judge) -> None:
+    """Attack 87: the answer leaves; a later test that wants an error of any kind gets none."""
+    answer = """
+import os
+def f(x):
+    if x == 1:
+        raise ValueError("odd")
+    if x == 2:
+        os._exit(3)
+    return x
+"""
+    result = await judge.judge(answer, UnittestGrader(files={"test_it.py": PYTEST}))
+    assert K.ACCEPTED not in kinds(result)
+    value, error, end, after = (test.detail for test in result.tests)
+    assert "E   assert 5 == 6" in value
+    assert "E   ValueError: odd" in error
+    assert "ended before it answered" in end
+    assert "ended before it was asked" in after
+    assert not any("/headwater" in detail for detail in (value, error, end, after))
+
+
 async def test_a_project_answer_steers_no_test_tool(judge: Judge) -> None:
     """Attack 83: settings files of test tools, brought along or made by the build."""
     for path in ("pyproject.toml", ".pytest.ini", "lib/x.pth"):
