@@ -272,7 +272,11 @@ class Learner:
         async with self._progress_turn:
             self._changed.clear()
             progress = self._position.progress(
-                run_id=self._config.run_id, closing=self._feed.closing, finished=finished, updated_at=time.time()
+                run_id=self._config.run_id,
+                closing=self._feed.closing,
+                finished=finished,
+                updated_at=time.time(),
+                weights=self._published,
             )
             key = f"{self._config.run_id}:{self._position.incarnation}"
             await self._publisher.send(Outgoing(PROGRESS.name, key, progress))

@@ -112,13 +112,25 @@ class Position(msgspec.Struct, kw_only=True):
         """Updates of the surviving lineage since `sampled_with` (never below 0)."""
         return max(0, self.version - self.surviving_version(sampled_with))
 
-    def progress(self, *, run_id: str, closing: bool, finished: bool, updated_at: float) -> Progress:
-        """What the scheduler and people see of this position. `updated_at` in Unix seconds."""
+    def progress(
+        self,
+        *,
+        run_id: str,
+        closing: bool,
+        finished: bool,
+        updated_at: float,
+        weights: PolicyVersion | None = None,
+    ) -> Progress:
+        """What the scheduler and people see of this position.
+
+        `updated_at` in Unix seconds; `weights`: the version published last.
+        """
         return Progress(
             run_id=run_id,
             log_id=self.log_id,
             incarnation=self.incarnation,
             version=self.version,
+            weights=weights,
             ended_low=self.ended.low,
             ended_above=tuple(sorted(self.ended.above)),
             outcomes=dict(self.outcomes),

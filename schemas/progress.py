@@ -2,7 +2,7 @@
 
 import msgspec
 
-from schemas.base import Event
+from schemas.base import Event, PolicyVersion
 
 
 class SourceProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +18,8 @@ class Progress(Event, frozen=True, kw_only=True, tag="progress"):
     log_id: str
     incarnation: int
     version: int
+    weights: PolicyVersion | None = None
+    """The newest version published on `weights`: its event went before this one."""
     ended_low: int = 0
     """Every admission number below has ended."""
     ended_above: tuple[int, ...] = ()

@@ -173,6 +173,8 @@ class Admission:
         if self._progress is not None and event.incarnation < self._progress.incarnation:
             return
         self._progress = event
+        if event.weights is not None:  # this may be read before the update itself: topics are not ordered
+            self.on_weights(event.weights)
         ended = [key for key, group in self._open.items() if group.number is not None and self._has_ended(group.number)]
         for key in ended:
             del self._open[key]

@@ -174,7 +174,8 @@ async def test_pause_resume_and_cancel(kafka: KafkaSettings, tmp_path: Path) -> 
     async with writer(kafka) as user, window(kafka, "generations") as log:
         async with scheduler(kafka, config(tmp_path)):
             await user.send_all([progress(log_id), Outgoing("control", RUN, Pause(run_id=RUN, domain="a"))])
-            await log.quiet()
+            async with CommittedOffsets(kafka, "scheduler") as offsets:  # topics are not ordered among each other
+                await eventually(lambda: is_committed(offsets, "control", 1))
             await user.send_all([prompt("p0"), prompt("p1", domain="b")])
             await log.until(count(1))
             await log.quiet()

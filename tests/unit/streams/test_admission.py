@@ -3,6 +3,7 @@
 from typing import Any
 from zlib import crc32
 
+import msgspec
 import pytest
 
 from schemas import (
@@ -91,6 +92,15 @@ def test_train_groups_are_admitted_up_to_the_bound_and_numbered() -> None:
     assert scheduler.admission.outstanding == 4
     scheduler.admission.on_progress(progress(1, 3))
     assert scheduler.names() == ["p4", "p5"]
+
+
+def test_a_train_group_names_the_newest_weights_that_the_learner_has_published() -> None:
+    scheduler = Scheduler()
+    scheduler.prompts(*train(6))
+    scheduler.admit()
+    scheduler.admission.on_progress(msgspec.structs.replace(progress(1, 3), weights=PolicyVersion(1, 1)))
+    admitted = [event for event in scheduler.admit() if isinstance(event, Generation)]
+    assert [generation.least_policy_version for generation in admitted] == [PolicyVersion(1, 1)] * 2
 
 
 def test_a_generation_says_where_its_rollouts_begin() -> None:
