@@ -12,11 +12,12 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
 from headwater.errors import NotAnswered
+from headwater.prompt_files import check_prompt
 from headwater.reading import Place, end_offsets, read_topics
 from schemas import (
     Event,
@@ -96,15 +97,20 @@ class Client:
         await self._publisher.__aexit__(kind, error, trace)
 
     async def publish(
-        self, prompts: Iterable[Prompt | SourceEnd], *, on_sent: Callable[[int], None] | None = None
+        self,
+        prompts: Iterable[Prompt | SourceEnd | Mapping[str, Any]],
+        *,
+        on_sent: Callable[[int], None] | None = None,
     ) -> int:
         """Publish prompts to their domains' topics, which are declared if new. Returns how many the broker has.
 
-        `on_sent(total)` is called as they are answered for. Raises EventTooLarge before anything of that chunk is sent.
+        A mapping is a prompt as in JSON. `on_sent(total)` is called as they are answered for. Raises SchemaError
+        (EventTooLarge among them) before anything of that chunk is sent.
         """
         sent = 0
         chunk: list[Outgoing] = []
-        for prompt in prompts:
+        for given in prompts:
+            prompt = check_prompt(msgspec.json.encode(given)) if isinstance(given, Mapping) else given
             if prompt.domain not in self._domains:
                 await declare_domain(self.settings, prompt.domain)
                 self._domains.add(prompt.domain)

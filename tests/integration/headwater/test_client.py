@@ -13,7 +13,7 @@ from headwater.reading import end_offsets, places_of, read_topics
 from headwater.run_directory import RunDirectory
 from headwater.stack import Stack
 from headwater.status import read_status
-from schemas import EventTooLarge, ExactGrader, Message, Prompt, Purpose, Reward
+from schemas import EventTooLarge, ExactGrader, Message, Prompt, Purpose, Reward, SchemaError
 from schemas.topics import prompts_topic
 from tests.integration.headwater.conftest import headwater
 from wire.settings import KafkaSettings
@@ -23,7 +23,8 @@ GRADER = ExactGrader(answer="42")
 
 def prompt(number: int, **changes: Any) -> Prompt:
     settings: dict[str, Any] = {"id": f"p{number}", "domain": "sums", "grader": GRADER}
-    return Prompt(**{**settings, "messages": (Message(role="user", content="?"),), **changes})
+    settings["messages"] = (Message(role="user", content="?"),)
+    return Prompt(**(settings | changes))
 
 
 async def test_every_published_prompt_is_on_its_domains_topic(kafka: KafkaSettings) -> None:
@@ -36,6 +37,16 @@ async def test_every_published_prompt_is_on_its_domains_topic(kafka: KafkaSettin
     assert told == sorted(told)
     assert told[-1] == 150
     assert await places_of(kafka, ["prompts.other"]) == [("prompts.other", 0)]
+
+
+async def test_a_prompt_may_be_a_mapping_as_in_json(kafka: KafkaSettings) -> None:
+    plain = {"id": "p1", "domain": "sums", "messages": [{"role": "user", "content": "?"}]}
+    grader = {"kind": "exact", "answer": "42"}
+    async with Client(settings=kafka) as client:
+        assert await client.publish([{**plain, "grader": grader}]) == 1
+        with pytest.raises(SchemaError, match="did you mean `grader`"):
+            await client.publish([{**plain, "gradr": grader}])
+        assert [event async for event in client.events(prompts_topic("sums"))] == [prompt(1)]
 
 
 async def test_a_prompt_that_is_too_large_is_refused_and_loses_nothing(kafka: KafkaSettings) -> None:
