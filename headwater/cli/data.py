@@ -34,6 +34,8 @@ def publish(
 ) -> None:
     """Publish prompts. A line that is no prompt is refused with file, line and reason; the others are sent.
 
+    Exit status 1: a line was refused.
+
     Example: headwater publish prompts.jsonl --epochs 3 --shuffle 0
 
     Example: headwater publish s3://bucket/prompts.parquet --bootstrap kafka:9092

@@ -143,10 +143,8 @@ def _print_table(scored: "list[Scored]", figures: dict[str, Any]) -> None:
             table.add_column(name, overflow="fold")
         for one in failed[:20]:
             reward = "—" if one.reward is None else f"{one.reward:+.3f}"
-            first = (one.unscorable or one.feedback).strip().splitlines()
-            table.add_row(
-                one.id, reward, f"{one.passed}/{one.tests}", one.verdict or "unscorable", first[0] if first else ""
-            )
+            why = one.unscorable or _telling_line(one.feedback)
+            table.add_row(one.id, reward, f"{one.passed}/{one.tests}", one.verdict or "unscorable", why)
         shown.print(table)
     mean = figures["mean_reward"]
     shown.print(
@@ -180,3 +178,12 @@ def _print_figures(figures: dict[str, Any]) -> None:
 
 def _number(value: float | None, form: str) -> str:
     return "—" if value is None else format(value, form)
+
+
+def _telling_line(feedback: str) -> str:
+    """The line that says most: the error that a compiler names, or what the first failed test found."""
+    lines = feedback.strip().splitlines()
+    # the count of passed tests has a column of its own
+    lines = [line for line in lines if not line.startswith("Passed ")] or lines
+    errors = (line for line in lines if "error" in line.lower())
+    return next(errors, lines[0] if lines else "")
