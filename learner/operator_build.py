@@ -2,11 +2,14 @@
 
 torch guards the build of an operator with a file that says nothing of its owner: when the builder is killed, the
 next process waits for it for ever. Here a lock that the kernel drops with its holder stands in front, in a
-directory that only this project builds in.
+directory that only this Python environment builds in: the operator's sources lie in the environment, and two that
+shared a directory would each build again after the other.
 """
 
 import fcntl
+import hashlib
 import os
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +26,8 @@ def exclusive_build() -> Generator[None]:
     if DIRECTORY_VARIABLE in os.environ:
         yield
         return
-    directory = Path.home() / ".cache" / "headwater" / "torch-extensions"
+    environment = hashlib.sha256(sys.prefix.encode()).hexdigest()[:16]
+    directory = Path.home() / ".cache" / "headwater" / "torch-extensions" / environment
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "headwater.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
