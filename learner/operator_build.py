@@ -8,11 +8,14 @@ shared a directory would each build again after the other.
 
 import fcntl
 import hashlib
+import logging
 import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+
+logger = logging.getLogger(__name__)
 
 DIRECTORY_VARIABLE = "TORCH_EXTENSIONS_DIR"
 
@@ -33,6 +36,8 @@ def exclusive_build() -> Generator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for left in directory.rglob("lock"):
             left.unlink()
+        if not any(directory.rglob("*.so")):
+            logger.info("building DeepSpeed's operator, once for this environment: about a minute on two quiet cores")
         os.environ[DIRECTORY_VARIABLE] = str(directory)
         try:
             yield
