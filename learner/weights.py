@@ -32,6 +32,8 @@ def write_snapshot(weights: Path, engine: Engine, version: PolicyVersion, model_
     with new_directory(target) as scratch:
         model: Any = engine.policy.model
         model.save_pretrained(scratch, state_dict=state)
+        for path in scratch.glob("*.safetensors"):
+            path.chmod(0o644)  # written for its owner alone: a worker may run as another user
         _copy_companions(model_directory, scratch)
         _set_dtype(scratch / "config.json")
     return target
