@@ -190,19 +190,24 @@ class Learner:
             return
         seconds.step = clock() - begun
         outcome = TRAINED if result.applied else DropReason.STEP_SKIPPED
-        self._record(self._feed.finish_batch(batch, "trained" if result.applied else "step_skipped"))
+        # `_report` waits: told of these ends before the weights are out, the scheduler would admit groups that are
+        # begun with the old ones, and are stale before they are trained on
+        async with self._progress_turn:
+            self._record(self._feed.finish_batch(batch, "trained" if result.applied else "step_skipped"))
+            if self._position.version >= self._config.max_updates and not self._feed.closing:
+                self._record(self._feed.close())
+            begun = clock()
+            if result.applied and (
+                self._feed.closing or self._position.version % self._config.snapshot_every_updates == 0
+            ):
+                await self._publish_weights()
+        await self._publish_progress()
         self._skipped_in_a_row = 0 if result.applied else self._skipped_in_a_row + 1
         if self._skipped_in_a_row >= MAX_SKIPPED_IN_A_ROW:
             raise TooManySkippedSteps(
                 f"{MAX_SKIPPED_IN_A_ROW} updates in a row were not finite (loss or gradient): the weights cannot be "
                 "trained on. Resume from the last checkpoint with a lower learning_rate"
             )
-        if self._position.version >= self._config.max_updates and not self._feed.closing:
-            self._record(self._feed.close())
-        begun = clock()
-        if result.applied and (self._feed.closing or self._position.version % self._config.snapshot_every_updates == 0):
-            await self._publish_weights()
-        await self._publish_progress()
         seconds.publish = clock() - begun
         begun = clock()
         if result.applied and self._position.version % self._config.checkpoint_every_updates == 0:

@@ -107,6 +107,8 @@ async def test_trains_publishes_and_accounts_for_every_group(
 
     weights, progress = await published(kafka)
     assert [(update.incarnation, update.version) for update in weights] == [(1, 0), (1, 1), (1, 2), (1, 3)]
+    # told of a step's ends before its weights are out, the scheduler would admit groups that begin with the old ones
+    assert [each.weights for each in progress] == [PolicyVersion(1, each.version) for each in progress]
     last = progress[-1]
     assert (last.version, last.closing, last.finished, last.ended_low) == (3, True, True, 8)
     assert last.outcomes == {"trained": 6, "zero_spread": 1, "poisoned": 1}
