@@ -13,7 +13,7 @@ _SETTINGS: dict[str, Any] = {
     "training": {
         "batch_groups": 8,
         "max_staleness": 1,
-        "max_updates": 20,
+        "max_updates": 16,
         "learning_rate": 5e-5,
         "warmup_updates": 3,
         "dtype": "bfloat16",
