@@ -26,16 +26,16 @@ STEERS_TESTS = (
     "go.work",
     ".cargo",
 )
-"""Names of files and folders that change how tests run: an answer may not bring one that the base tree does
-not have, and what a build makes under such a name is taken away before the tests."""
+"""Names of files and folders that change how test tools run: where these load the answer, it may not bring
+one that the base tree does not have, and what it changes or a build makes under such a name is undone."""
 
 
 class BadAnswer(ValueError):
     """The answer is no set of files, or does not fit the tree; `str()` says why, for the model."""
 
 
-def files_of(answer: str, base: dict[str, str], target: str | None) -> dict[str, str]:
-    """Return the tree with the answer put onto it."""
+def files_of(answer: str, base: dict[str, str], target: str | None, *, may_steer: bool = False) -> dict[str, str]:
+    """Return the tree with the answer put onto it; BadAnswer if that cannot or may not be."""
     text = answer.lstrip()
     if target is not None and not text.startswith(("diff --git ", "--- ")):
         changed: dict[str, str | None] = {target: answer}
@@ -45,7 +45,9 @@ def files_of(answer: str, base: dict[str, str], target: str | None) -> dict[str,
         changed = _whole(text)
     tree = dict(base)
     for path, content in changed.items():
-        _check(path, base)
+        _check(path)
+        if path not in base and not may_steer:
+            _check_steering(path)
         if content is None:
             tree.pop(path, None)
         else:
@@ -66,12 +68,15 @@ def _whole(text: str) -> dict[str, str | None]:
     return dict(files)
 
 
-def _check(path: str, base: dict[str, str]) -> None:
+def _check(path: str) -> None:
     parts = path.split("/")
     if not path or path.startswith("/") or any(part in ("", ".", "..") for part in parts) or "\0" in path:
         raise BadAnswer(f"not a path in the project: {path[:100]!r}")
-    found = next((part for part in parts if steers_tests(part)), None)
-    if found is not None and path not in base:
+
+
+def _check_steering(path: str) -> None:
+    found = next((part for part in path.split("/") if steers_tests(part)), None)
+    if found is not None:
         raise BadAnswer(f"an answer may not add {found[:100]}")
 
 

@@ -144,8 +144,12 @@ class ProjectGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag
     """Put the answer onto a tree of files, build it, run a test command that reports test by test.
 
     The answer is a unified diff (it begins with `diff --git` or `--- `), a JSON object of whole files by
-    path, or, where `target` is set, the text of that one file. `test_files` are put in last, so no
-    answer changes them. The test command prints one line a test, `PASS id` or `FAIL id`.
+    path, or, where `target` is set, the text of that one file.
+
+    The test command is a shell command, run in a folder of `test_files` that the answer cannot read, by a
+    user who cannot read the answer's tree. It starts the answer with `answer COMMAND ARGUMENT...`, which
+    runs the command in that tree with the caller's standard streams, and reports on descriptor 3 with one
+    line a test, `PASS id` or `FAIL id`: `[ "$(answer ./add 1 2)" = 3 ] && echo PASS adds >&3`.
     """
 
     files: dict[str, str]
@@ -156,9 +160,12 @@ class ProjectGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag
     test: str
     tests: Annotated[tuple[NamedTest, ...], Meta(min_length=1)]
     """Every test that must be reported."""
-    secret: bool = False
-    """The test command reads a word from standard input, which can be read once, before it loads anything of
-    the answer, and prints `PASS word id` or `FAIL word id`. Without it an answer can print its own lines."""
+    in_process: bool = False
+    """For test tools that load the answer into their own process (a repository's pytest, `go test`). The test
+    command then runs in the tree, with `test_files` over it, as the answer's user; it reads a word from
+    standard input, once, before it loads the answer, and reports `PASS word id` or `FAIL word id`. An answer
+    that searches the tool's memory for the word can forge a pass: only for answers that are not trained on
+    it, or that somebody reads."""
     hidden: bool = False
     language: str = "python"
     limits: Limits = Limits()

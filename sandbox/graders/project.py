@@ -1,11 +1,11 @@
 """`project`: the answer onto a tree of files, a build command, a test command with a line for every test.
 
-Test code and answer share processes here, for any language and any test framework: an answer that knows
-every test's id can print the lines of all and leave, and one that takes the test command over can imitate
-it. What holds: after the build the test files are put in, and what steers test tools is as the task has
-it; the tree is read-only while the tests run; no line counts unless every expected test is reported once. With
-`secret` a line counts only with a word that the harness read before it loaded the answer, and that cannot
-be read again: then printing is not enough, and the answer must search the harness's memory.
+The test command has a user, a folder and a pipe for its report of its own, and asks the answer's side to
+run commands in the tree (`inside/harness.py`): it holds no code of the answer's, the answer none of the
+tests, and nothing that the answer prints is a report. Where the task says `in_process` the two share
+processes, and what holds is less: what steers test tools is as the task has it, the tree is read-only, and
+a line counts only with a word that the command read before it loaded the answer. In both, no line counts
+unless every expected test is reported once.
 """
 
 import json
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from sandbox import judgement
 from sandbox.errors import GraderFault
 from sandbox.graders.common import PlainTest, crash, verdict
-from sandbox.jails import Process, Report
+from sandbox.jails import TESTER, Process, Report
 from sandbox.languages import BUILD
 from sandbox.limits import COMPILE, RunLimits, resolve
 from sandbox.patches import STEERS_TESTS, BadAnswer, files_of, steers_tests
@@ -23,11 +23,14 @@ from sandbox.scoring import shorten
 from sandbox.session import MAX_LOG_CHARACTERS, CompileError, Session, new_nonce, process_cpu_seconds
 from schemas import NamedTest, ProjectGrader, TestVerdict, VerdictKind
 
+MAX_REPORT_BYTES = 4 << 20
+
 
 async def judge_project(session: Session, grader: ProjectGrader) -> list[TestVerdict]:
     """Unpack, build, unpack the test files, run the tests once."""
     try:
-        tree = files_of(session.program.decode("utf-8"), grader.files, grader.target)
+        answer = session.program.decode("utf-8")
+        tree = files_of(answer, grader.files, grader.target, may_steer=not grader.in_process)
     except (BadAnswer, UnicodeDecodeError) as error:
         raise CompileError(str(error)) from None
     await unpack(session, tree)
@@ -38,16 +41,33 @@ async def judge_project(session: Session, grader: ProjectGrader) -> list[TestVer
             words = f"The build {judgement.LIMIT_WORDS[limit]}.\n" if limit else ""
             log = (report.stdout + report.stderr).decode("utf-8", "replace").replace(f"{BUILD}/", "")
             raise CompileError(shorten(words + log.strip(), MAX_LOG_CHARACTERS) or judgement.ending(report))
-    await unpack_tests(session, grader, tree)
     limits = resolve(grader.limits, session.language.limits)
-    word = new_nonce() if grader.secret else ""
-    report = await command(session, grader.test, limits, word=word)
+    word = ""
+    if grader.in_process:
+        word = new_nonce()
+        await unpack_tests(session, grader)
+        report = await command(session, grader.test, limits, word=word)
+    else:
+        report = await apart(session, grader, limits)
     return [_verdict(grader, test, number, report, limits, word) for number, test in enumerate(grader.tests, 1)]
 
 
-async def unpack_tests(session: Session, grader: ProjectGrader, tree: dict[str, str]) -> None:
-    """Put the test files in, and what steers test tools back as it was before the build ran code of the answer's."""
-    steering = {path: text for path, text in tree.items() if any(map(steers_tests, path.split("/")))}
+async def apart(session: Session, grader: ProjectGrader, limits: RunLimits) -> Report:
+    """Run the test command beside the answer's tree."""
+    seconds = process_cpu_seconds(limits)
+    environment = session.environment
+    names = ("result", "link", "tests", "command")
+    processes = [
+        Process(kind="harness", uid=TESTER, env=environment, passed=names, cwd="/tmp", cpu_seconds=seconds),
+        Process(kind="starter", env=environment, passed=("link:peer",), cwd=BUILD, cpu_seconds=seconds),
+    ]
+    contents = {"tests": json.dumps(grader.test_files).encode(), "command": grader.test.encode()}
+    return await session.run(processes, limits, contents, result_bytes=MAX_REPORT_BYTES)
+
+
+async def unpack_tests(session: Session, grader: ProjectGrader) -> None:
+    """Put the test files in, and what steers test tools back as the task has it."""
+    steering = {path: text for path, text in grader.files.items() if any(map(steers_tests, path.split("/")))}
     kept = steering | grader.test_files
     folders = {"/".join(parts[:end]) for parts in (path.split("/") for path in kept) for end in range(1, len(parts))}
     packages = {"/".join(path.split("/")[:end]) for path in grader.files for end in range(1, path.count("/") + 1)}
@@ -77,17 +97,18 @@ async def unpack(
 
 
 async def command(session: Session, line: str, limits: RunLimits, *, building: bool = False, word: str = "") -> Report:
-    """Run a shell command of the task's in the tree, with a secret word (if there is one) to read on its stdin."""
+    """Run a shell command of the task's in the tree, with a word to read on its stdin, or without a report."""
     process = Process(
         kind="exec",
         stdin="word" if word else "",
         argv=("/usr/bin/sh", "-c", line),
         env=session.environment,
         cwd=BUILD,
+        passed=("result",) if word else (),
         cpu_seconds=process_cpu_seconds(limits),
     )
     once = {"word": f"{word}\n".encode()} if word else None
-    report = await session.run([process], limits, {}, once=once, build_writable=building)
+    report = await session.run([process], limits, {}, once=once, result_bytes=MAX_REPORT_BYTES, build_writable=building)
     if report.failure:
         raise GraderFault("a project's commands need a shell, and there is none in the jail of its language")
     return report
@@ -97,7 +118,7 @@ def _verdict(
     grader: ProjectGrader, test: NamedTest, number: int, report: Report, limits: RunLimits, word: str
 ) -> TestVerdict:
     ok, bad = (f"PASS {word} ", f"FAIL {word} ") if word else ("PASS ", "FAIL ")
-    lines = Counter(report.stdout.decode("utf-8", "replace").split("\n"))
+    lines = Counter(report.result.decode("utf-8", "replace").split("\n"))
     passed, failed = lines[f"{ok}{test.id}"], lines[f"{bad}{test.id}"]
     any_failed = any(line.startswith(bad) for line in lines)
     missing = [one for one in grader.tests if lines[f"{ok}{one.id}"] + lines[f"{bad}{one.id}"] != 1]

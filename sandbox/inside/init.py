@@ -204,7 +204,8 @@ class Init:
     def wipe_build(self, request: Json) -> None:
         """Begin a job: nothing of the one before is left where programs are built."""
         kernel.unmount(BUILD_FOLDER)
-        kernel.mount_tmpfs(BUILD_FOLDER, request["build_bytes"], request["inodes"], 0o777)
+        owner = JUDGED_UID if self.users else 0
+        kernel.mount_tmpfs(BUILD_FOLDER, request["build_bytes"], request["inodes"], 0o700, owner)
         self.build_writable = True
 
     # one run
@@ -237,7 +238,7 @@ class Init:
         started = time.monotonic_ns()
         main = 0
         for index, process in enumerate(request["processes"]):
-            if self.launcher and process["kind"] == "exec" and not process["files"]:
+            if self.launcher and process["kind"] == "exec" and not process["passed"]:
                 child = self.launch(process, {**named, **ends})
             else:
                 child = os.fork()

@@ -205,9 +205,9 @@ def first_to_die() -> None:
         file.write("1000")
 
 
-def mount_tmpfs(path: str, size_bytes: int, inodes: int, mode: int) -> None:
+def mount_tmpfs(path: str, size_bytes: int, inodes: int, mode: int, owner: int = 0) -> None:
     """Mount a fresh file system in memory."""
-    options = f"size={size_bytes},nr_inodes={inodes},mode={mode:o}"
+    options = f"size={size_bytes},nr_inodes={inodes},mode={mode:o},uid={owner},gid={owner}"
     flags = MS_NOSUID | MS_NODEV
     _check(_libc.mount(b"tmpfs", path.encode(), b"tmpfs", flags, options.encode()), f"mount {path}")
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import answer
+import harness
 import programs
 import suites
 import tester
@@ -15,6 +16,8 @@ RUNNERS: "dict[str, Callable[[list[int], Json], None]]" = {
     "answer": answer.run_answer,
     "check": tester.run_check,
     "suite": suites.run_suite,
+    "harness": harness.run_harness,
+    "starter": harness.run_starter,
     "unpack": tree.run_unpack,
     "pack": tree.run_pack,
     "unpack built": tree.run_unpack_built,

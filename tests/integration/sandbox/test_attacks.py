@@ -252,12 +252,21 @@ async def test_a_checker_is_not_talked_into_it(judge: Judge) -> None:
     assert kinds(await judge.judge("print(7)", grader)) == [K.ACCEPTED]
 
 
+IN_PROCESS = """
+word = input()
+import solution
+print("PASS" if solution.f(1) == 2 else "FAIL", word, "a", file=open(3, "w"))
+"""
+
+
 def project(**changes: object) -> ProjectGrader:
+    """A project whose tests load the answer into their own process."""
     whole: dict[str, object] = {
         "files": {"solution.py": "", "lib/util.py": "X = 1\n"},
-        "test_files": {"test_it.py": "import solution\nprint('PASS a' if solution.f(1) == 2 else 'FAIL a')\n"},
+        "test_files": {"test_it.py": IN_PROCESS},
         "test": "python3 test_it.py",
         "tests": (NamedTest(id="a"),),
+        "in_process": True,
     }
     return ProjectGrader(**(whole | changes))  # pyright: ignore[reportArgumentType]
 
@@ -344,7 +353,9 @@ async def test_a_project_answer_steers_no_test_tool(judge: Judge) -> None:
     answer = json.dumps(
         {"solution.py": "def f(x):\n    return 3\n", "build.sh": "echo 'raise SystemExit' > conftest.py"}
     )
-    result = await judge.judge(answer, project(build="sh build.sh", test="test ! -e conftest.py && echo PASS a"))
+    result = await judge.judge(
+        answer, project(build="sh build.sh", test="read word; test ! -e conftest.py && echo PASS $word a >&3")
+    )
     assert kinds(result) in ([K.COMPILE_ERROR], [K.ACCEPTED])
 
 
@@ -356,11 +367,13 @@ echo bad > .cargo && ln -s /build/x.pth y.pth && echo bad > x.pth && mkdir setup
 echo bad > __pycache__/test_it.cpython-312.pyc && echo bad > test_it.abi3.so && echo bad > lib/conftest.py
 """
     look = (
+        "read word; "
         "test \"$(find . -type f -o -type l | sort | tr '\\n' ' ')\" = './build.sh ./lib/conftest.py ./lib/util.py "
-        './solution.py ./test_it.py \' && test "$(cat lib/conftest.py)" = own && echo PASS a'
+        './solution.py ./test_it.py \' && test "$(cat lib/conftest.py)" = own && echo PASS $word a >&3'
     )
     answer = json.dumps({"solution.py": "def f(x):\n    return 3\n", "build.sh": build})
     files = {"solution.py": "", "lib/util.py": "X = 1\n", "lib/conftest.py": "own"}
+    answer = json.dumps(json.loads(answer) | {"lib/conftest.py": "changed"})
     result = await judge.judge(answer, project(files=files, build="sh build.sh", test=look))
     assert kinds(result) == [K.ACCEPTED], (result.compile_log, result.tests)
 
@@ -384,15 +397,8 @@ async def test_a_project_answer_that_leaves_early_has_passed_nothing(judge: Judg
     assert "not reported" in result.tests[1].detail
 
 
-SECRETIVE = """
-word = input()
-import solution
-print("PASS" if solution.f(1) == 2 else "FAIL", word, "a")
-"""
-
-
-async def test_a_project_whose_harness_has_a_secret_is_not_passed_by_printing(judge: Judge) -> None:
-    """Attack 82, with `secret`: the word can be read once, and without it no line counts."""
+async def test_a_project_that_shares_its_process_is_not_passed_by_printing(judge: Judge) -> None:
+    """Attack 82, in one process: the word can be read once, and without it no line counts."""
     printing = """
 import os, sys
 def look():
@@ -403,15 +409,113 @@ def look():
         except (OSError, IndexError):
             pass
 for word in ["", *look(), *os.environ.values(), *sys.argv]:
-    print(f"PASS {word} a".replace("  ", " "), flush=True)
+    os.write(3, f"PASS {word} a\\n".replace("  ", " ").encode())
 os._exit(0)
 """
-    grader = project(test_files={"test_it.py": SECRETIVE}, secret=True)
-    result = await judge.judge(json.dumps({"solution.py": printing}), grader)
+    result = await judge.judge(json.dumps({"solution.py": printing}), project())
     assert kinds(result) == [K.RUNTIME_ERROR], result.tests
     for answer, kind in ((2, K.ACCEPTED), (3, K.WRONG_ANSWER)):
         honest = json.dumps({"solution.py": f"def f(x):\n    return {answer}\n"})
-        assert kinds(await judge.judge(honest, grader)) == [kind]
+        assert kinds(await judge.judge(honest, project())) == [kind]
+
+
+APART = ProjectGrader(
+    files={"add.py": ""},
+    test_files={
+        "run.py": """
+import subprocess
+report = open(3, "w")
+for name, words, expected in (("small", ["1", "2"], b"3\\n"), ("large", ["70", "7"], b"77\\n")):
+    ended = subprocess.run(["answer", "python3", "add.py", *words], stdout=subprocess.PIPE, timeout=5)
+    print("PASS" if ended.returncode == 0 and ended.stdout == expected else "FAIL", name, file=report, flush=True)
+"""
+    },
+    test="python3 run.py",
+    tests=(NamedTest(id="small"), NamedTest(id="large")),
+    limits=Limits(cpu_seconds=4, wall_seconds=12),
+)
+SUM = "import sys\nprint(int(sys.argv[1]) + int(sys.argv[2]))\n"
+PRINT = "print('PASS small\\nPASS large', flush=True)\n"
+FORGE = """
+import glob, os, signal, socket, sys
+LINES = b"PASS small\\nPASS large\\n"
+def put(end):
+    try:
+        os.write(os.open(end, os.O_WRONLY | os.O_NONBLOCK) if isinstance(end, str) else end, LINES)
+    except OSError:
+        pass
+for end in [*range(64), *glob.glob("/proc/[0-9]*/fd/*"), "/dev/fd/3"]:
+    put(end)
+for place in ("/tmp/tests/run.py", "/tmp/tools/answer", "/tmp/tests", "/tmp/tools"):
+    try:
+        print(open(place).read())
+    except OSError:
+        pass
+    try:
+        os.rename(place, place + "x")
+    except OSError:
+        pass
+"""
+IMITATE = (
+    FORGE
+    + """
+for pid in [int(one) for one in os.listdir("/proc") if one.isdigit()]:
+    if pid != os.getpid():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind("\\0headwater-answer")
+listener.listen()
+while True:
+    caller, _ = listener.accept()
+    message, ends, _, _ = socket.recv_fds(caller, 1 << 17, 64)
+    for end in ends:
+        put(end)
+    caller.send(bytes(4))
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted"),
+    [
+        (SUM, [K.ACCEPTED, K.ACCEPTED]),
+        ("print(3)\n", [K.ACCEPTED, K.WRONG_ANSWER]),
+        (SUM + "sys.exit(1)\n", [K.WRONG_ANSWER, K.WRONG_ANSWER]),
+        ("import os, signal\nos.kill(-1, signal.SIGKILL)\n", [K.WRONG_ANSWER, K.WRONG_ANSWER]),
+        ("import time\ntime.sleep(60)\n", [K.RUNTIME_ERROR, K.RUNTIME_ERROR]),
+    ],
+    ids=["honest", "half", "status", "kill", "sleep"],
+)
+async def test_a_project_is_judged_by_what_the_answer_prints(
+    judge: Judge, answer: str, wanted: list[VerdictKind]
+) -> None:
+    result = await judge.judge(json.dumps({"add.py": answer}), APART)
+    assert kinds(result) == wanted, result.tests
+
+
+@pytest.mark.parametrize("answer", [PRINT, FORGE, IMITATE], ids=["print", "forge", "imitate"])
+async def test_a_project_is_not_passed_by_forging(judge: Judge, answer: str) -> None:
+    """Attack 82: lines printed, written to every descriptor in sight, and said by a false starter."""
+    result = await judge.judge(json.dumps({"add.py": answer}), APART)
+    assert K.ACCEPTED not in kinds(result), result.tests
+    assert result.kind in (K.WRONG_ANSWER, K.RUNTIME_ERROR, K.TIME_LIMIT)
+
+
+async def test_a_project_and_its_tests_cannot_load_each_other(judge: Judge) -> None:
+    """Attack 82: each side's files are closed to the other, so no test command holds code of the answer's."""
+    look = """
+cat /build/add.py && echo PASS small >&3
+cd /build && echo PASS small >&3
+answer sh -c 'cat /tmp/tests/run.py || ls /tmp/tests || cat /proc/*/cmdline | grep run.py' && echo PASS large >&3
+answer cat add.py > here && test "$(cat here)" = "print(1)" && test ! -x ./add.py
+"""
+    grader = msgspec.structs.replace(APART, test=look)
+    result = await judge.judge(json.dumps({"add.py": "print(1)"}), grader)
+    assert kinds(result) == [K.RUNTIME_ERROR, K.RUNTIME_ERROR], result.tests
+    assert "exit status 1" not in result.tests[0].detail, result.tests
 
 
 async def test_a_helper_that_the_task_gives_is_the_tasks(judge: Judge) -> None:

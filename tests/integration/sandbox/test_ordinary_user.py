@@ -52,6 +52,9 @@ async def main():
         seen["cheat"] = await kinds("import os\\ndef f(x): os._exit(0)", check)
         run = StdioGrader(tests=(StdioTest(stdin="4", stdout="5"),), language="c")
         seen["c"] = await kinds('#include <stdio.h>\\nint main(void){int n;scanf("%d",&n);printf("%d",n+1);}', run)
+        report = '[ "$(answer sh prog)" = 3 ] && echo PASS a >&3'
+        project = ProjectGrader(files={}, target="prog", test=report, tests=(NamedTest(id="a"),))
+        seen["project"] = await kinds("echo 3", project)
         slow = StdioGrader(tests=(StdioTest(stdout=""),), limits=Limits(cpu_seconds=1, wall_seconds=2))
         seen["slow"] = await kinds("while True: pass", slow)
         forks = "import os\\nfor _ in range(5):\\n    if os.fork() == 0:\\n        import time; time.sleep(99)"
@@ -94,6 +97,7 @@ def test_as_an_ordinary_user() -> None:
         "check": ["accepted"],
         "cheat": ["runtime_error"],
         "c": ["accepted"],
+        "project": ["accepted"],
         "slow": ["time_limit"],
         "left": ["accepted"],
     }
