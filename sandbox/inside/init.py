@@ -15,13 +15,12 @@ control group's files), `python` (whether forks will run answers) and
 `users` (whether the jail has several users). Standard library only.
 """
 
-# ruff: noqa: PTH100, PTH101, PTH102, PTH103, PTH110, PTH120, PTH123 - every jail would load pathlib for a handful of calls
+# ruff: noqa: PTH100, PTH101, PTH102, PTH110, PTH120 - every jail would load pathlib for a handful of calls
 
 import array
 import contextlib
 import gc
 import json
-import mmap
 import os
 import select
 import signal
@@ -29,22 +28,18 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import kernel
 import meters
+from child import JUDGED_UID, OPEN_FILES, STACK_BYTES, Json, Judged, in_child
+from stream import Stream
 
 HEADER = struct.Struct(">I")
-MAX_REQUEST_BYTES = 1 << 20
 MAX_DESCRIPTORS = 16
 TEST_FOLDER, BUILD_FOLDER = "/tmp", "/build"
-READ_BYTES = 1 << 16
 FAILURE_BYTES = 4096
-STACK_BYTES = 64 << 20
-OPEN_FILES = 1024
 LAUNCHER = "/headwater-launch"
 WHOLE_PROC = "/headwater-proc"
 FIRST_PID = b"9"
@@ -53,8 +48,6 @@ SETTLE_TRIES = 200
 SETTLE_MILLISECONDS = 5
 LOWEST_OWN = 16
 """Descriptors of ours lie at and above this: the launcher's places are below."""
-JUDGED_UID = 1000
-"""The answer's. Processes of ours that must be out of its reach have another."""
 # what judged programs import most, loaded once before the first fork
 PRELOADED = (
     "abc bisect collections copy dataclasses datetime decimal fractions functools hashlib heapq io itertools "
@@ -62,60 +55,9 @@ PRELOADED = (
     "types typing"
 )
 
-Json = dict[str, Any]
-Judged = Callable[[], None]
-
 
 class HostIsGone(Exception):
     """The service closed its end: there is nobody left to judge for."""
-
-
-class Stream:
-    """What one pipe of a process has brought so far: kept up to a cap, counted to one beyond.
-
-    Kept in pages of its own that go back to the kernel afterwards: a later test is a fork of this process,
-    and would find in its heap what an earlier one wrote.
-    """
-
-    def __init__(self, descriptor: int, cap: int) -> None:
-        os.set_blocking(descriptor, False)
-        self.descriptor = descriptor
-        self.cap = cap
-        self.size = 0
-        self.truncated = False
-        self.open = True
-        self.pages = mmap.mmap(-1, cap + 1, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-
-    def read(self) -> bool:
-        """Read what is there; False when it would have to wait. At the end it closes itself."""
-        with memoryview(self.pages) as whole, whole[self.size : self.size + READ_BYTES] as room:
-            try:
-                count = os.readv(self.descriptor, [room])
-            except BlockingIOError:
-                return False
-        if not count:
-            self.close()
-            return False
-        self.size += count
-        if self.size > self.cap:
-            self.size, self.truncated = self.cap, True
-        return True
-
-    def drain(self) -> None:
-        """Read the rest, now that every writer is dead."""
-        while self.open and not self.truncated and self.read():
-            pass
-        if self.open:
-            self.close()
-
-    def close(self) -> None:
-        """Stop reading."""
-        os.close(self.descriptor)
-        self.open = False
-
-    def text(self) -> str:
-        """The whole of it; only for what this package's own code wrote."""
-        return self.pages[: self.size].decode("utf-8", "replace")
 
 
 class Init:
@@ -243,7 +185,7 @@ class Init:
             else:
                 child = os.fork()
                 if child == 0:
-                    return self.in_child(process, {**named, **ends})
+                    return in_child(self.confinement, process, {**named, **ends})
             main = main if index else child
         for descriptor in (*received, *ends.values()):
             os.close(descriptor)
@@ -355,70 +297,6 @@ class Init:
         finally:
             os.close(null)
 
-    def in_child(self, process: Json, descriptors: "dict[str, int]") -> Judged:
-        """Turn this fork into the judged process; what fails here is a fault of ours, and told as such."""
-        failure = descriptors["failure"]
-        try:
-            os.setsid()
-            wanted = [descriptors[name] for name in ("stdout", "stderr")]
-            stdin = descriptors.get(process["stdin"])
-            stdin = os.open("/dev/null", os.O_RDONLY) if stdin is None else stdin
-            kept = place([stdin, *wanted, *(descriptors[name] for name in process["passed"]), failure])
-            failure = kept[-1]
-            os.set_inheritable(failure, False)
-            os.chdir(process["cwd"])
-            kernel.first_to_die()
-            os.umask(0o022)
-            kernel.set_limits(process["cpu_seconds"], process["tasks"], OPEN_FILES, STACK_BYTES)
-            if process["kind"] == "exec":
-                self.confinement.drop(process["uid"], dumpable=True)
-                write_files(process)
-                execute(process)
-            self.confinement.drop(process["uid"], dumpable=process["uid"] == JUDGED_UID)
-            write_files(process)
-            runner = process["kind"]
-            os.close(failure)
-        except BaseException as error:  # noqa: BLE001 - told to the host, whatever it is
-            os.write(failure, f"{type(error).__name__}: {error}".encode()[:4000])
-            os._exit(125)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.environ.clear()
-        os.environ.update(process["env"])
-        gc.enable()
-        import runners
-
-        return lambda: runners.RUNNERS[runner](list(range(3, 3 + len(process["passed"]))), process)
-
-
-def place(descriptors: "list[int]") -> "list[int]":
-    """Move the descriptors to 0, 1, 2, … in this order and close every other one."""
-    base = 200
-    for index, descriptor in enumerate(descriptors):
-        os.dup2(descriptor, base + index)
-    for index in range(len(descriptors)):
-        os.dup2(base + index, index)
-    os.closerange(len(descriptors), OPEN_FILES)
-    return list(range(len(descriptors)))
-
-
-def write_files(process: Json) -> None:
-    """Write the files that the process is to find, as the process's own user."""
-    for path, name in process["files"].items():
-        descriptor = 3 + process["passed"].index(name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(os.pread(descriptor, 1 << 30, 0))
-
-
-def execute(process: Json) -> None:
-    """Replace this process by the program; a program that cannot be started is told apart from a fault."""
-    kernel.reset_signals()
-    try:
-        os.execve(process["argv"][0], process["argv"], process["env"])
-    except OSError as error:
-        os.write(len(process["passed"]) + 3, f"exec: {error.strerror}".encode())
-        os._exit(126)
-
 
 def main() -> Judged:
     """Set this process up and serve."""
@@ -434,7 +312,9 @@ def main() -> Judged:
     if arguments["python"]:
         # for Python the forks run the answers; for other languages they only start one, and forking is
         # the cheaper the less is loaded
-        __import__("runners")
+        import runners
+
+        runners.load_all()
         for name in PRELOADED.split():
             __import__(name)
     init = Init(arguments["control"], arguments["meters"], users=arguments["users"])
