@@ -17,9 +17,12 @@ from sandbox.toolchains import Toolchain, python_interpreter
 
 INSIDE = Path(__file__).parent / "inside"
 CODE = "/headwater"
+PACKAGE = "_headwater"
+"""What `inside/` is called in the jail: programs and tests bring modules of any other name."""
 PACKAGES = "/headwater-packages"
 LAUNCHER = "/headwater-launch"
 BUILD_BYTES = 256 << 20
+_START = f"import sys; sys.path.insert(0, {CODE!r}); from {PACKAGE} import init; init.start()"
 _ROOT_LINKS = ("/bin", "/lib", "/lib64")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _DEVICE_LINKS = {
@@ -82,7 +85,7 @@ def binds(toolchain: Toolchain) -> list[Bind]:
             kept.append(path)
     packages: list[str] = [] if toolchain.language.run else pytest_packages()
     return [
-        Bind(str(INSIDE), CODE),
+        Bind(str(INSIDE), f"{CODE}/{PACKAGE}"),
         *(Bind(path, path) for path in kept),
         *(Bind(path, f"{PACKAGES}/{Path(path).name}") for path in packages),
     ]
@@ -159,6 +162,6 @@ def configuration(pieces: list[Bind], users: Users, control: int, meters: dict[s
         gidmap=[IdMap(inside, str(outside), 1) for inside, outside in ids],
         mount=mounts,
         seccomp_string=[str(line) for line in POLICY.strip().splitlines()],
-        exec_bin=Exe(path=python_interpreter(), arg=["-P", "-s", "-S", f"{CODE}/init.py", *arguments]),
+        exec_bin=Exe(path=python_interpreter(), arg=["-P", "-s", "-S", "-c", _START, *arguments]),
     )
     return to_textproto(config)

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import programs
-from link import Closed, Codec, Json, Link
+from . import programs
+from .link import Closed, Codec, Json, Link
 
 _OPERATIONS: "dict[str, Callable[..., Any]]" = {
     "call": lambda function, *arguments, **named: function(*arguments, **named),

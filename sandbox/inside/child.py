@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-import kernel
+from . import kernel
 
 OPEN_FILES = 1024
 STACK_BYTES = 64 << 20
@@ -48,7 +48,7 @@ def in_child(confinement: kernel.Confinement, process: Json, descriptors: "dict[
     os.environ.clear()
     os.environ.update(process["env"])
     gc.enable()
-    import runners
+    from . import runners
 
     run = runners.runner(process["kind"])
     return lambda: run(list(range(3, 3 + len(process["passed"]))), process)

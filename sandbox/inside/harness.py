@@ -31,8 +31,7 @@ _STATUS = struct.Struct(">i")
 
 def run_harness(descriptors: "list[int]", process: "dict[str, object]") -> None:
     """Unpack the test files, wait for the answer's side, become the test command: it reports on REPORT."""
-    import kernel
-    import programs
+    from . import kernel, programs
 
     _, link, tests, command = descriptors
     os.umask(0o077)
@@ -77,7 +76,7 @@ def run_starter(descriptors: "list[int]", process: "dict[str, object]") -> None:
 
 def start(caller: socket.socket) -> NoReturn:
     """Run one command of one caller to its end, or to the caller's."""
-    import kernel
+    from . import kernel
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     message, streams, _, _ = socket.recv_fds(caller, MAX_COMMAND_BYTES, 3)

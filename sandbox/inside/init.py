@@ -15,7 +15,7 @@ control group's files), `python` (whether forks will run answers) and
 `users` (whether the jail has several users). Standard library only.
 """
 
-# ruff: noqa: PTH100, PTH101, PTH102, PTH110, PTH120 - every jail would load pathlib for a handful of calls
+# ruff: noqa: PTH101, PTH102, PTH110 - every jail would load pathlib for a handful of calls
 
 import array
 import contextlib
@@ -29,12 +29,9 @@ import struct
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-import kernel
-import meters
-from child import JUDGED_UID, OPEN_FILES, STACK_BYTES, Json, Judged, in_child
-from stream import Stream
+from . import kernel, meters
+from .child import JUDGED_UID, OPEN_FILES, STACK_BYTES, Json, Judged, in_child
+from .stream import Stream
 
 HEADER = struct.Struct(">I")
 MAX_DESCRIPTORS = 16
@@ -312,7 +309,7 @@ def main() -> Judged:
     if arguments["python"]:
         # for Python the forks run the answers; for other languages they only start one, and forking is
         # the cheaper the less is loaded
-        import runners
+        from . import runners
 
         runners.load_all()
         for name in PRELOADED.split():
@@ -323,7 +320,8 @@ def main() -> Judged:
     return init.serve()
 
 
-if __name__ == "__main__":
+def start() -> None:
+    """Be process 1; in a fork, be the judged process."""
     try:
         judged = main()
     except HostIsGone:

@@ -19,7 +19,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-import values
+from . import values
 
 Json = dict[str, Any]
 _SIZE = struct.Struct(">I")

@@ -18,7 +18,7 @@ import traceback
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
-import values
+from . import values
 
 Json = dict[str, Any]
 FILE = "/tmp/work/solution.py"

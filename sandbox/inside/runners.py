@@ -25,7 +25,7 @@ _RUNNERS = {
 def runner(kind: str) -> "Callable[[list[int], dict[str, Any]], None]":
     """Return the function that a process of this kind runs; KeyError if there is none."""
     module, _, name = _RUNNERS[kind].partition(".")
-    return getattr(import_module(module), name)
+    return getattr(import_module(f".{module}", __package__), name)
 
 
 def load_all() -> None:

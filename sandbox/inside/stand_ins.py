@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from link import Closed, Codec, Json, Link
+from .link import Closed, Codec, Json, Link
 
 __tracebackhide__ = True
 """No frame of ours in what pytest shows."""

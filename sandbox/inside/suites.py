@@ -18,10 +18,8 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
-import programs
-import stand_ins
-import tester
-from link import Json, Link
+from . import programs, stand_ins, tester
+from .link import Json, Link
 
 Report = Callable[[str, str, str], None]
 
@@ -97,7 +95,7 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
         claims.write("test", json.dumps([test, status, message[: programs.MAX_MESSAGE]]).encode())
 
     if with_pytest:
-        import pytest_suites
+        from . import pytest_suites
 
         pytest_suites.run_files(folder, test_files, report)
     else:

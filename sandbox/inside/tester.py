@@ -10,9 +10,9 @@ import traceback
 from types import ModuleType
 from typing import Any
 
-import programs
-from link import Closed, Json, Link
-from stand_ins import AnswerEnded, AnswerModule, Remote
+from . import programs
+from .link import Closed, Json, Link
+from .stand_ins import AnswerEnded, AnswerModule, Remote
 
 TEST_FILE = "/tmp/work/test.py"
 

@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 
-import programs
-from link import Json
+from . import programs
+from .link import Json
 
 ROOT = "/build"
 
