@@ -44,8 +44,8 @@ learning_rate = 1e-5
 # snapshot_every_updates = 1       # weights published as a Hugging Face directory
 # keep_snapshots = 4
 
-[sampling]                         # of this run's own tasks and measurements; a prompt from a file or from
-                                   # elsewhere brings its own (if it says nothing: 8 answers of up to 256 tokens)
+[sampling]                         # of this run's tasks and measurements, and of prompts of its files that do not
+                                   # say it themselves; what others publish brings its own
 group_size = 8                     # answers to one prompt
 max_new_tokens = 96
 # temperature = 1.0

@@ -17,6 +17,16 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headwater"
 
 
+def check_model(name: str) -> None:
+    """Raise ModelError where it is clear at once, without a network, that there is no such model."""
+    from learner.base_model import BaseModelError, check_base_model
+
+    try:
+        check_base_model(name)
+    except BaseModelError as error:
+        raise ModelError(str(error)) from error
+
+
 async def model_directory(name: str) -> Path:
     """The Hugging Face directory of a model name, path or hub id; converted or fetched if need be.
 

@@ -8,7 +8,7 @@ import json
 import random
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Any, NamedTuple
 
 import fsspec
@@ -38,8 +38,10 @@ class Refusal(NamedTuple):
 class CheckedPrompts:
     """The prompts of one file that can be sent, and what was refused. Use as a context manager."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, defaults: Mapping[str, Any] | None = None) -> None:
+        """`defaults`: what a prompt has that does not say it itself; `sampling` is filled key by key."""
         self.file = file
+        self.defaults = defaults
         self.lines = 0
         self.refusals: list[Refusal] = []
         """The first thousand; `refused` counts all."""
@@ -63,7 +65,7 @@ class CheckedPrompts:
         for number, line in _lines(self.file):
             self.lines += 1
             try:
-                prompt = check_prompt(line)
+                prompt = check_prompt(_filled(line, self.defaults) if self.defaults else line)
             except SchemaError as error:
                 self.refused += 1
                 if len(self.refusals) < _MAX_REPORTED:
@@ -93,6 +95,16 @@ def check_prompt(line: bytes) -> Prompt:
         raise SchemaError("`source_end` is written by a run's own task sources; publish prompts")
     encode(event, prompts_topic(event.domain))
     return event
+
+
+def _filled(line: bytes, defaults: Mapping[str, Any]) -> bytes:
+    """The line with what it does not say; unchanged where it is no object, which its check will say."""
+    try:
+        prompt = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        sampling = msgspec.json.decode(prompt.get("sampling", b"{}"), type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return line
+    return msgspec.json.encode({**defaults, **prompt, "sampling": {**defaults["sampling"], **sampling}})
 
 
 def _lines(file: str) -> Iterator[tuple[int, bytes]]:

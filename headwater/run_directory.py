@@ -15,6 +15,7 @@ runs/<name>/
 import fcntl
 import os
 import secrets
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,8 +72,19 @@ class RunDirectory:
 
     @property
     def bootstrap(self) -> Path:
-        """The address of the broker that serves the run now (for `status`, `rewards`, …)."""
+        """The address of the broker that serves the run now."""
         return self.path / "bootstrap"
+
+    def serving_broker(self) -> str | None:
+        """The broker of the run, if the run is up. A copied directory, or one whose `up` was killed, is not."""
+        try:
+            with (self.path / "lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return self.bootstrap.read_text().strip() if self.bootstrap.exists() else None
+        except FileNotFoundError:
+            return None
+        return None
 
     def run_id(self) -> str:
         """The run's own id: its name, and something that no other run of this name on the same log has."""
@@ -117,4 +129,6 @@ class RunDirectory:
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
             yield
         finally:
+            if [path.name for path in self.path.iterdir()] == ["lock"]:  # refused before anything was done
+                shutil.rmtree(self.path)
             os.close(descriptor)

@@ -7,6 +7,7 @@ restarted) the scheduler drops the repeated ones by their identity.
 import asyncio
 import logging
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -41,7 +42,7 @@ async def _publish(client: Client, config: RunConfig, data: Data, ended: NumberS
         published = await client.publish(_until(stop, prompts))
         count = data.count
     else:
-        with CheckedPrompts(data.path) as checked:
+        with CheckedPrompts(data.path, _defaults(config)) as checked:
             await asyncio.to_thread(checked.read)
             if checked.refused:
                 first = checked.refusals[0]
@@ -57,6 +58,20 @@ async def _publish(client: Client, config: RunConfig, data: Data, ended: NumberS
     if not stop.is_set():
         await client.publish([SourceEnd(source=data.name, domain=data.domain, count=count)])
         log.info("%s: %d of %d prompts published (the others had ended), then its end", data.name, published, count)
+
+
+def _defaults(config: RunConfig) -> dict[str, Any]:
+    """What the run's [sampling] says of prompts that do not say it themselves."""
+    sampling = config.sampling
+    return {
+        "group_size": sampling.group_size,
+        "deadline_seconds": sampling.deadline_seconds,
+        "sampling": {
+            "temperature": sampling.temperature,
+            "max_new_tokens": sampling.max_new_tokens,
+            "stop": sampling.stop,
+        },
+    }
 
 
 def _placed(source: str, prompts: Iterator[Prompt], ended: NumberSet) -> Iterator[Prompt]:

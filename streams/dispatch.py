@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from sandbox.extract import extract_program
+from sandbox.scoring import shorten
 from schemas import (
     Context,
     Event,
@@ -104,8 +105,8 @@ def context_of(rollout: Rollout) -> Context:
     )
 
 
-def exact_match(text: str, grader: ExactGrader) -> bool:
-    """Whether the trimmed last line (or the pattern's first group, or its whole match) is the answer.
+def exact_answer(text: str, grader: ExactGrader) -> str | None:
+    """The trimmed last line, or the pattern's first group or whole match; None where the pattern matches nothing.
 
     Raises re.error for a pattern that is none.
     """
@@ -115,20 +116,27 @@ def exact_match(text: str, grader: ExactGrader) -> bool:
     else:
         match = re.search(grader.pattern, text)
         if match is None:
-            return False
+            return None
         found = match.group(1 if match.re.groups else 0) or ""
-    return found.strip() == grader.answer.strip()
+    return found.strip()
 
 
 def _compare(rollout: Rollout, grader: ExactGrader) -> Outgoing:
     try:
-        kind = VerdictKind.ACCEPTED if exact_match(rollout.text, grader) else VerdictKind.WRONG_ANSWER
+        found = exact_answer(rollout.text, grader)
     except re.error as error:
         return unscorable_verdict(rollout, f"the grader's pattern is no regular expression: {error}")
-    return _verdict(rollout, kind=kind)
+    if found is None:
+        return _verdict(rollout, kind=VerdictKind.WRONG_ANSWER, detail="no answer in the form that was asked for")
+    if found != grader.answer.strip():
+        detail = f"this is not the answer: {shorten(found, 300)!r}"
+        return _verdict(rollout, kind=VerdictKind.WRONG_ANSWER, detail=detail)
+    return _verdict(rollout, kind=VerdictKind.ACCEPTED)
 
 
-def _verdict(rollout: Rollout, *, kind: VerdictKind | None = None, fault: str | None = None) -> Outgoing:
+def _verdict(
+    rollout: Rollout, *, kind: VerdictKind | None = None, detail: str = "", fault: str | None = None
+) -> Outgoing:
     context = context_of(rollout)
     verdict = Verdict(
         run_id=rollout.run_id,
@@ -137,7 +145,7 @@ def _verdict(rollout: Rollout, *, kind: VerdictKind | None = None, fault: str | 
         execution_id=execution_id(rollout.rollout_id, context.digest),
         context=context,
         kind=kind,
-        tests=(TestVerdict(kind=kind),) if kind is not None else (),
+        tests=(TestVerdict(kind=kind, detail=detail),) if kind is not None else (),
         fault=fault,
     )
     return Outgoing(VERDICTS.name, rollout.group_id, verdict)

@@ -90,9 +90,12 @@ def console() -> "Console":
 
 
 def _only_running(runs: Path) -> str:
-    found = sorted(runs.glob("*/bootstrap"))
+    from headwater.run_directory import RunDirectory
+
+    found = [RunDirectory(path.parent).serving_broker() for path in sorted(runs.glob("*/bootstrap"))]
+    found = [address for address in found if address]
     if len(found) == 1:
-        return found[0].read_text().strip()
+        return found[0]
     which = f"{len(found)} runs are up" if found else "no run is up here"
     raise HeadwaterError(
         f"no broker was named, and {which}: give --bootstrap HOST:PORT or set HEADWATER_KAFKA_BOOTSTRAP"

@@ -85,8 +85,8 @@ def ledger_check(
     from headwater.ledger_check import check_run
 
     directory = run_directory(run_, runs)
-    if bootstrap is None and directory.bootstrap.exists():
-        bootstrap = directory.bootstrap.read_text().strip()
+    if bootstrap is None:
+        bootstrap = directory.serving_broker()
     verdict = run(check_run(directory, given_kafka(bootstrap, prefix)))
     report = verdict.report
     if json_:

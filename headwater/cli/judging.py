@@ -73,6 +73,7 @@ def cases(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="With *.jsonl: a case a line.")],
     json_: Json = False,
     at_a_time: Annotated[int, typer.Option("--at-a-time", min=1, help="Cases judged at the same time.")] = 2,
+    allow_unenforced: Unenforced = None,
 ) -> None:
     """Judge a folder of cases: programs with the result that a sandbox must reach, and checks on this host.
 
@@ -97,7 +98,7 @@ def cases(
         from sandbox.cases import judge_cases
 
         nonlocal passed
-        async for result in judge_cases(loaded, at_a_time):
+        async for result in judge_cases(loaded, at_a_time, frozenset(allow_unenforced or ())):
             passed += result.passed
             typer.echo(json.dumps(result.as_json(), ensure_ascii=False) if json_ else _line(result))
 

@@ -86,6 +86,7 @@ def up(
     import os
 
     from headwater.config_load import load_config
+    from headwater.models import check_model
 
     if (config is None) == (resume is None):
         raise HeadwaterError("give either a configuration (`headwater up run.toml`) or --resume RUN")
@@ -98,6 +99,7 @@ def up(
         assert config is not None
         settings = load_config(config, os.environ, set_ or [])
         if check:
+            check_model(settings.model)
             typer.echo(f"{config} is a valid run: {settings.name}")
             return
         directory = _new(runs, settings.name)

@@ -9,7 +9,7 @@ import pytest
 
 COMMANDS = (
     "demo", "init", "up", "worker", "learner", "topics apply", "publish", "rewards", "score", "eval", "status",
-    "report", "export", "doctor", "ledger check",
+    "report", "export", "doctor", "ledger check", "judge", "cases",
 )  # fmt: skip
 
 
@@ -101,3 +101,14 @@ def test_init_writes_once_and_up_checks_it(tmp_path: Path) -> None:
     assert "is a valid run: mine" in headwater("up", "run.toml", "--check", cwd=tmp_path).stdout
     wrong = headwater("up", "run.toml", "--check", cwd=tmp_path, HEADWATER_TRAINING__MAX_UPDATE="3")
     assert "did you mean `max_updates`" in wrong.stderr
+    absent = headwater("up", "run.toml", "--check", "--set", "model=./absent", cwd=tmp_path)
+    assert (absent.returncode, "no model './absent'" in absent.stderr) == (1, True)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_without_its_broker_can_be_started_again(tmp_path: Path) -> None:
+    assert headwater("init", "run.toml", "--name", "mine", cwd=tmp_path).returncode == 0
+    for _ in range(2):
+        refused = headwater("up", "run.toml", "--bootstrap", "127.0.0.1:9", cwd=tmp_path)
+        assert refused.returncode == 1
+        assert "no Kafka broker answers at 127.0.0.1:9" in refused.stderr

@@ -52,6 +52,20 @@ def test_accepted_and_refused_are_all_lines(tmp_path: Path) -> None:
             assert reason in refusal.reason
 
 
+def test_a_runs_sampling_is_for_prompts_that_do_not_say(tmp_path: Path) -> None:
+    defaults = {"group_size": 4, "deadline_seconds": 9.0, "sampling": {"max_new_tokens": 50, "temperature": 0.5}}
+    says = {**GOOD, "group_size": 2, "sampling": {"max_new_tokens": 7}}
+    odd = {**GOOD, "sampling": "hot"}
+    file = write(tmp_path / "p.jsonl", json.dumps(GOOD), json.dumps(says), json.dumps(odd), "[]", "{")
+    with CheckedPrompts(file, defaults) as checked:
+        checked.read()
+        silent, own = checked.prompts()
+        assert [refusal.line for refusal in checked.refusals] == [3, 4, 5]
+    assert (silent.group_size, silent.deadline_seconds) == (4, 9.0)
+    assert (silent.sampling.max_new_tokens, silent.sampling.temperature) == (50, 0.5)
+    assert (own.group_size, own.sampling.max_new_tokens, own.sampling.temperature) == (2, 7, 0.5)
+
+
 def test_epochs_and_shuffle(tmp_path: Path) -> None:
     file = write(tmp_path / "p.jsonl", *(json.dumps({**GOOD, "id": f"p{i}"}) for i in range(20)))
     with read(file) as checked:

@@ -45,6 +45,26 @@ def test_a_run_directory_is_one_runs(tmp_path: Path) -> None:
         pass
 
 
+def test_a_run_is_up_while_it_is_locked(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    assert directory.serving_broker() is None
+    with directory.lock():
+        assert directory.serving_broker() is None
+        directory.bootstrap.write_text("127.0.0.1:9092\n")
+        assert directory.serving_broker() == "127.0.0.1:9092"
+    assert directory.serving_broker() is None
+
+
+def test_a_refused_run_leaves_no_directory(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    with directory.lock():
+        pass
+    assert not directory.path.exists()
+    with directory.lock():
+        directory.create()
+    assert directory.logs.exists()
+
+
 def test_a_run_keeps_its_id(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     assert directory.run_id() == directory.run_id()

@@ -21,7 +21,7 @@ from schemas import (
     VerdictKind,
 )  # fmt: skip
 from schemas.ids import rollout_digest
-from streams.dispatch import Dispatch, context_of, dispatch, exact_match, program_of
+from streams.dispatch import Dispatch, context_of, dispatch, program_of
 from streams.text_components import text_components
 from tests.unit.streams.events import record, rollout
 
@@ -74,21 +74,22 @@ def test_a_project_gets_the_patch_of_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "grader", "matches"),
+    ("text", "grader", "wrong"),
     [
-        ("So:\n 4 \n", ExactGrader(answer="4"), True),
-        ("4\nor 5", ExactGrader(answer="4"), False),
-        ("", ExactGrader(answer="4"), False),
-        ("x = 4, y = 5", ExactGrader(answer="5", pattern=r"y = (\d+)"), True),
-        ("x = 4", ExactGrader(answer="5", pattern=r"y = (\d+)"), False),
-        ("the answer is yes.", ExactGrader(answer="yes", pattern="yes|no"), True),
+        ("So:\n 4 \n", ExactGrader(answer="4"), None),
+        ("4\nor 5", ExactGrader(answer="4"), "not the answer: 'or 5'"),
+        ("", ExactGrader(answer="4"), "not the answer: ''"),
+        ("x = 4, y = 5", ExactGrader(answer="5", pattern=r"y = (\d+)"), None),
+        ("x = 4", ExactGrader(answer="5", pattern=r"y = (\d+)"), "no answer in the form"),
+        ("the answer is yes.", ExactGrader(answer="yes", pattern="yes|no"), None),
     ],
 )
-def test_exact_answers_are_compared_here(text: str, grader: ExactGrader, matches: bool) -> None:
-    assert exact_match(text, grader) is matches
+def test_exact_answers_are_compared_here(text: str, grader: ExactGrader, wrong: str | None) -> None:
     verdict = verdict_on(answered(text, grader))
-    assert verdict.kind == (VerdictKind.ACCEPTED if matches else VerdictKind.WRONG_ANSWER)
+    assert verdict.kind == (VerdictKind.ACCEPTED if wrong is None else VerdictKind.WRONG_ANSWER)
     assert [test.kind for test in verdict.tests] == [verdict.kind]
+    assert (wrong or "") in verdict.tests[0].detail
+    assert bool(verdict.tests[0].detail) == (wrong is not None)
 
 
 def test_a_broken_pattern_is_a_fault_and_no_grade() -> None:
