@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-_STAGES = ("wait", "step", "publish", "checkpoint")
+LEARNER_STAGES = ("wait", "step", "publish", "checkpoint")
 _COLOURS = {"wait": "#c9c9c9", "step": "#2a6f97", "publish": "#e09f3e", "checkpoint": "#9e2a2b"}
 
 
@@ -31,7 +31,7 @@ def plot_run(updates: Sequence[dict[str, Any]], before_and_after: dict[str, tupl
     _curve(staleness, versions, [u["staleness_max"] for u in updates], "staleness, updates (oldest, mean)", low=-0.1)
     staleness.plot(versions, [u["staleness_mean"] for u in updates], linestyle="--", color="#555555")
     bottom = [0.0] * len(updates)
-    for stage in _STAGES:
+    for stage in LEARNER_STAGES:
         seconds = [u["seconds"].get(stage, 0.0) for u in updates]
         stages.bar(versions, seconds, bottom=bottom, label=stage, color=_COLOURS[stage])
         bottom = [low + high for low, high in zip(bottom, seconds, strict=True)]

@@ -15,7 +15,7 @@ from headwater.held_out import GREEDY, HELD_OUT, NEW_TEMPLATES
 from headwater.live import clock, headline
 from headwater.observe import read_updates
 from headwater.phases import read_phases
-from headwater.plots import plot_run
+from headwater.plots import LEARNER_STAGES, plot_run
 from headwater.positions import newest_position
 from headwater.recorder import read_evaluations
 from headwater.run_directory import RunDirectory
@@ -141,10 +141,13 @@ def _change(before: float | None, after: float | None, form: str) -> str:
     return f"{shown[0]} → [bold]{shown[1]}[/]"
 
 
+def _seconds(stages: dict[str, float]) -> str:
+    return ", ".join(f"{stage} {seconds:.0f} s" for stage, seconds in stages.items())
+
+
 def _run_table(summary: dict[str, Any]) -> Table:
     table = Table(title="the run", show_header=False, title_justify="left", box=None, title_style="bold")
     dropped = ", ".join(f"{count} {reason}" for reason, count in summary["groups_dropped"].items()) or "none"
-    stages = ", ".join(f"{stage} {seconds:.0f} s" for stage, seconds in summary["stage_seconds"].items())
     table.add_row("updates", f"{summary['updates']} in {clock(summary['training_seconds'])}")
     table.add_row(
         "groups", f"{summary['groups_admitted']} admitted, {summary['groups_trained']} trained, dropped: {dropped}"
@@ -155,7 +158,10 @@ def _run_table(summary: dict[str, Any]) -> Table:
         f"{summary['duplicates_dropped']} duplicates dropped",
     )
     table.add_row("staleness", f"{summary['max_staleness']} updates at most")
-    table.add_row("time", stages)
+    learner = {stage: summary["stage_seconds"].get(stage, 0.0) for stage in LEARNER_STAGES}
+    hops = {stage: seconds for stage, seconds in summary["stage_seconds"].items() if stage not in LEARNER_STAGES}
+    table.add_row("learner", _seconds(learner))
+    table.add_row("hops busy", _seconds(hops) or "—")
     if summary["learner_idle_share"] is not None:
         table.add_row("learner idle", f"{summary['learner_idle_share']:.0%}")
     return table

@@ -28,8 +28,7 @@ from headwater.stack import Stack, numbered
 from schemas import Prompt
 from wire.settings import KafkaSettings
 
-HANDLER_SECONDS = "headwater_handler_seconds_sum"
-"""Summed over events: several are in hand at once, so it may exceed the clock."""
+BUSY_SECONDS = "headwater_busy_seconds_total"
 
 
 async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSettings | None, display: Display) -> None:
@@ -76,10 +75,10 @@ async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSett
 
 
 async def _keep_stage_seconds(directory: RunDirectory) -> None:
-    """What each hop counted of its own time: its counters end with it, and the report speaks of them."""
+    """How long each hop had work in hand: its counters end with it, and the report speaks of them."""
     samples = await scrape(directory.logs)
-    hops = {sample.labels["hop"] for sample in samples if sample.name == HANDLER_SECONDS}
-    seconds = {hop: round(total(samples, HANDLER_SECONDS, hop=hop) or 0.0, 1) for hop in sorted(hops)}
+    hops = {sample.labels["hop"] for sample in samples if sample.name == BUSY_SECONDS}
+    seconds = {hop: round(total(samples, BUSY_SECONDS, hop=hop) or 0.0, 1) for hop in sorted(hops)}
     (directory.report / STAGES).write_text(json.dumps(seconds) + "\n")
 
 

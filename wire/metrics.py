@@ -38,6 +38,9 @@ class Metrics:
             buckets=_HANDLER_BUCKETS,
             registry=registry,
         )
+        self.busy_seconds = Counter(
+            "headwater_busy_seconds", "Time in which a hop had an event in hand.", ["hop"], registry=registry
+        )
         self.lag = Gauge(
             "headwater_consumer_lag_events", "Events not committed yet.", ["hop", "topic"], registry=registry
         )

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from aiokafka.errors import KafkaError
 
@@ -42,6 +43,8 @@ class Processor:
         self._publisher = publisher
         self._journal = journal
         self._metrics = metrics
+        self._in_hand = 0
+        self._counted = time.monotonic()
 
     async def process(self, record: Record) -> None:
         """Returns when everything that follows from the record is on the log.
@@ -51,7 +54,7 @@ class Processor:
         """
         first_seen = time.time()
         self._metrics.events_in.labels(self._hop.name, record.topic).inc()
-        with self._metrics.handler_seconds.labels(self._hop.name).time():
+        with self._busy(), self._metrics.handler_seconds.labels(self._hop.name).time():
             event = await self._decode(record, first_seen)
             if event is None:
                 return
@@ -63,6 +66,22 @@ class Processor:
                     await self._handle(event, record, first_seen)
             finally:
                 self._journal.end(record)
+
+    @contextmanager
+    def _busy(self) -> Generator[None]:
+        """Count the time with at least one event in hand, however many they are."""
+        self._count(+1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def _count(self, change: int) -> None:
+        now = time.monotonic()
+        if self._in_hand:
+            self._metrics.busy_seconds.labels(self._hop.name).inc(now - self._counted)
+        self._counted = now
+        self._in_hand += change
 
     async def publish(self, outs: Sequence[Outgoing]) -> None:
         """Send and await the broker's answer."""

@@ -1,5 +1,6 @@
 """One event through a hop: what is published, what becomes a dead letter, what stops the worker."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,6 +41,15 @@ async def test_what_follows_is_published(publisher: MemoryPublisher, tmp_path: P
     assert feedback(publisher) == ["handled"]
     assert publisher.letters == []
     assert marks_in(tmp_path) == 0
+
+
+async def test_time_with_several_events_in_hand_counts_once(publisher: MemoryPublisher, tmp_path: Path) -> None:
+    hop, metrics = ToldHop(lambda _: asyncio.sleep(0.05), concurrency=4), Metrics()
+    worker = Processor(hop, publisher, Journal(tmp_path), metrics)
+    await asyncio.gather(*(worker.process(record(rollout(f"g{n}"), offset=n)) for n in range(4)))
+    busy = metrics.registry.get_sample_value("headwater_busy_seconds_total", {"hop": "dispatch"}) or 0.0
+    handled = metrics.registry.get_sample_value("headwater_handler_seconds_sum", {"hop": "dispatch"}) or 0.0
+    assert 0.05 <= busy < handled / 2
 
 
 @pytest.mark.parametrize("value", [b"", b"{", b"\xff\xfe", b"[]", b'{"type": "rollout"}', b'{"type": "prompt"}'])
