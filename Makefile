@@ -48,7 +48,7 @@ bench: $(READY)
 	$(BIN)/python -m tests.bench
 
 soak: $(READY)
-	$(BIN)/python -m pytest -m slow --broker $(BROKER) --timeout 1800
+	$(BIN)/python -m pytest -m slow --broker $(BROKER) $(PYTEST_ARGUMENTS)
 
 kafka: $(READY)
 	$(BIN)/python deploy/kafka/kafka.py start

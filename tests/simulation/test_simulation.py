@@ -6,10 +6,14 @@ from tests.simulation.bugs import BUGS, planted
 from tests.simulation.world import simulate
 
 SEEDS = 200
+SOAK_SEEDS = 8000
 SEEDS_PER_BUG = 300
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, 50))
+@pytest.mark.parametrize(
+    "first",
+    [*range(0, SEEDS, 50), *(pytest.param(one, marks=pytest.mark.slow) for one in range(SEEDS, SOAK_SEEDS, 50))],
+)
 def test_every_seed_holds(first: int) -> None:
     for seed in range(first, first + 50):
         world, violation = simulate(seed)

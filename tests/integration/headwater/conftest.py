@@ -93,11 +93,26 @@ class Up:
 
     def role(self, name: str, run: str) -> int:
         """The process id of a role of the run."""
+        pid = self._running(name, run)
+        assert pid is not None, f"{name} does not run"
+        return pid
+
+    async def started(self, name: str, run: str, seconds: float = 60.0) -> int:
+        """The process id of a role that runs, or will soon."""
+        deadline = time.monotonic() + seconds
+        while (pid := self._running(name, run)) is None:
+            assert self.process is not None
+            assert self.process.poll() is None, f"it ended:\n{self.output}"
+            assert time.monotonic() < deadline, f"{name} does not run:\n{self.output}"
+            await asyncio.sleep(0.1)
+        return pid
+
+    def _running(self, name: str, run: str) -> int | None:
         wanted = (f"--run-directory\0{(self.runs / run).resolve()}\0--name\0{name}\0").encode()
         for pid, command in processes():
             if wanted in command:
                 return pid
-        raise AssertionError(f"{name} does not run")
+        return None
 
     def interrupt(self) -> None:
         assert self.process is not None
