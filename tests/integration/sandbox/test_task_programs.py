@@ -5,12 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from sandbox import GraderFault, Judge, score
+from sandbox import GraderFault, Judge
 from schemas import (
     Checker,
     Limits,
-    NamedTest,
-    ProjectGrader,
     PythonGrader,
     StdioGrader,
     StdioTest,
@@ -107,62 +105,3 @@ async def test_a_reward_function_with_components(judge: Judge) -> None:
 async def test_a_reward_function_that_fails_is_a_failure_to_grade(judge: Judge, program: str, why: str) -> None:
     with pytest.raises(GraderFault, match=why):
         await judge.judge("answer", PythonGrader(program=program, limits=Limits(cpu_seconds=0.5)))
-
-
-FILES = {"calc/__init__.py": "", "calc/core.py": "def add(a, b):\n    return a - b\n", "README": "calc\n"}
-TESTS = {
-    "tests/run.py": """
-import subprocess
-SOURCE = "import sys; from calc.core import add; print(add(*map(int, sys.argv[1:])))"
-with open(3, "w") as report:
-    for name, words, expected in (("adds", ["1", "2"], "3\\n"), ("zero", ["0", "0"], "0\\n")):
-        told = subprocess.run(["answer", "python3", "-c", SOURCE, *words], stdout=subprocess.PIPE, text=True)
-        print("PASS" if told.stdout == expected else "FAIL", name, file=report)
-"""
-}
-PROJECT = ProjectGrader(
-    files=FILES,
-    test_files=TESTS,
-    build="python3 -m compileall -q calc",
-    test="python3 tests/run.py",
-    tests=(NamedTest(id="adds"), NamedTest(id="zero")),
-)
-FIX = """--- a/calc/core.py
-+++ b/calc/core.py
-@@ -1,2 +1,2 @@
- def add(a, b):
--    return a - b
-+    return a + b
-"""
-STOP = FIX.replace("return a + b", "raise SystemExit(0)")
-FORGE = '{"tests/run.py": "print(\'PASS adds\\\\nPASS zero\')"}'
-
-
-@pytest.mark.parametrize(
-    ("answer", "kinds"),
-    [
-        (FIX, [K.ACCEPTED, K.ACCEPTED]),
-        ('{"calc/core.py": "def add(a, b): return 0"}', [K.WRONG_ANSWER, K.ACCEPTED]),
-        (STOP, [K.WRONG_ANSWER, K.WRONG_ANSWER]),
-        (FORGE, [K.WRONG_ANSWER, K.ACCEPTED]),
-        ('{"tests": "a file where a folder was"}', [K.WRONG_ANSWER, K.ACCEPTED]),
-    ],
-)
-async def test_a_project(judge: Judge, answer: str, kinds: list[VerdictKind]) -> None:
-    result = await judge.judge(answer, PROJECT)
-    assert [test.kind for test in result.tests] == kinds, result
-
-
-@pytest.mark.parametrize(
-    ("answer", "log"),
-    [
-        ('{"calc/core.py": "def add("}', "SyntaxError"),
-        (FIX.replace("a - b", "a * b"), "does not fit"),
-        ("I would fix it", "neither"),
-    ],
-)
-async def test_a_project_that_does_not_build(judge: Judge, answer: str, log: str) -> None:
-    result = await judge.judge(answer, PROJECT)
-    assert result.kind is K.COMPILE_ERROR
-    assert log in result.compile_log
-    assert score(result.kind, result.tests, result.compile_log)[0] == -1.0
