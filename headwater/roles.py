@@ -166,7 +166,7 @@ async def _rollout(role: Role) -> None:
             run_directory=role.directory.path,
             engine=engine.kind,
             model_directory=await model_directory(config.model) if engine.kind == "transformers" else None,
-            device=engine.device,
+            device=_present("engine.device", engine.device),
             dtype=engine.dtype,
             num_threads=engine.threads or None,
             max_batch=engine.max_batch,
@@ -204,7 +204,7 @@ async def _learner(role: Role) -> None:
             micro_batch_tokens=training.micro_batch_tokens,
             zero_stage=training.zero_stage,
             dtype=training.dtype,
-            device=training.device,
+            device=_present("training.device", training.device),
             num_threads=training.threads or os.cpu_count() or 1,
             seed=config.seed,
             checkpoint_every_updates=training.checkpoint_every_updates,
@@ -216,6 +216,17 @@ async def _learner(role: Role) -> None:
         role.metrics,
         role.stop,
     )
+
+
+def _present[Device: str](setting: str, device: Device) -> Device:
+    """The device. Raises ConfigError where it is not there, which no restart mends."""
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            f"{setting} is cuda, but torch finds no GPU on this machine: see `nvidia-smi`, or set {setting} to cpu"
+        )
+    return device
 
 
 async def _recorder(role: Role) -> None:

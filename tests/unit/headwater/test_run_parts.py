@@ -14,6 +14,7 @@ from headwater.export import export_model
 from headwater.failures import in_words, refuses_restart
 from headwater.held_out import evaluation_set, training_prompts
 from headwater.ledger_check import verdict
+from headwater.roles import _present  # pyright: ignore[reportPrivateUsage]
 from headwater.run_directory import RunDirectory
 from headwater.scoring import file_answers, humaneval_answers, summary
 from headwater.sources import _placed  # pyright: ignore[reportPrivateUsage]
@@ -123,6 +124,16 @@ def test_failures_are_told_in_their_own_words() -> None:
     assert in_words(BrokerUnreachable("no broker")) == "no broker"
     assert in_words(ExceptionGroup("g", [BrokerUnreachable("a"), SandboxUnavailable("b")])) == "a; b"
     assert in_words(RuntimeError("a bug")) is None, "it keeps its traceback"
+
+
+def test_a_gpu_that_is_not_there_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert _present("engine.device", "cpu") == "cpu"
+    with pytest.raises(ConfigError, match=r"engine.device is cuda.*no GPU.*set engine.device to cpu") as refused:
+        _present("engine.device", "cuda")
+    assert refuses_restart(refused.value)
 
 
 def test_names_of_roles() -> None:
