@@ -65,11 +65,15 @@ async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSett
                         "`up` alone: prompts that you publish to it end with it"
                     )
                 observer = Observer(stack.settings, directory, max_updates=config.training.max_updates)
-                async with display.watching(observer, lambda: stack.supervisor.restarts):
-                    await interrupts.unless(or_trouble(stack, _train(config, directory, stack, display)))
-                    await _keep_stage_seconds(directory)
-                    display.enter("stopping")
-                    await stack.stop_roles()
+                try:
+                    async with display.watching(observer, lambda: stack.supervisor.restarts):
+                        await interrupts.unless(or_trouble(stack, _train(config, directory, stack, display)))
+                        await _keep_stage_seconds(directory)
+                        display.enter("stopping")
+                        await stack.stop_roles()
+                except Interrupted:
+                    display.enter("stopping in order; another Ctrl-C ends everything at once")
+                    raise
         except Interrupted as error:
             raise Interrupted(f"stopped. {resume}") from error
 

@@ -74,6 +74,7 @@ async def test_ctrl_c_leaves_nothing_and_the_run_goes_on(up: Up) -> None:
     assert f"in use by process {up.process.pid}" in second.stderr
     up.interrupt()
     assert await up.ends(100) == 130, up.output
+    assert "another Ctrl-C ends everything at once" in up.output
     assert f"headwater up --resume {(up.runs / 'stopped').resolve()}" in up.output
     assert await all_gone(started) == set()
     with socket.socket() as free:
