@@ -8,7 +8,7 @@ BROKER ?= bundled
 
 .PHONY: help setup demo test test-kafka lint bench soak kafka schemas clean
 help:
-	@echo "make demo        set up, then watch a small model learn to write code that passes tests (about 15 minutes)"
+	@echo "make demo        set up, then watch a small model learn to write code that passes tests (about eleven minutes)"
 	@echo "make test        set up, then run the tests (BROKER=bundled|kafka|HOST:PORT)"
 	@echo "make test-kafka  the tests that need a broker, on Apache Kafka (Java 17 and Maven)"
 	@echo "make lint        ruff and pyright"

@@ -104,6 +104,8 @@ def _filled(line: bytes, defaults: Mapping[str, Any]) -> bytes:
         sampling = msgspec.json.decode(prompt.get("sampling", b"{}"), type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
         return line
+    if prompt.get("type", b'"prompt"') != b'"prompt"':
+        return line
     return msgspec.json.encode({**defaults, **prompt, "sampling": {**defaults["sampling"], **sampling}})
 
 

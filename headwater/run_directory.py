@@ -115,20 +115,31 @@ class RunDirectory:
     @contextmanager
     def lock(self) -> Generator[None]:
         """Hold the run. The kernel lets go when this process ends, whatever ends it. Raises RunDirectoryError."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = self._locked()
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-                raise RunDirectoryError(
-                    f"{self.path} is in use by process {holder or '?'}: stop it first, or give this run another name"
-                ) from error
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
             yield
         finally:
-            if [path.name for path in self.path.iterdir()] == ["lock"]:  # refused before anything was done
+            # refused before anything was done: still ours alone, so nobody else's can be taken away
+            if self.path.is_dir() and [path.name for path in self.path.iterdir()] == ["lock"]:
                 shutil.rmtree(self.path)
             os.close(descriptor)
+
+    def _locked(self) -> int:
+        """A descriptor that holds the lock. Raises RunDirectoryError when another process does."""
+        path = self.path / "lock"
+        while True:
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+                    return descriptor
+            except BlockingIOError as error:
+                holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+                os.close(descriptor)
+                raise RunDirectoryError(
+                    f"{self.path} is in use by process {holder or '?'}: stop it first, or give this run another name"
+                ) from error
+            os.close(descriptor)  # of a directory that its holder took away meanwhile

@@ -128,6 +128,7 @@ def configuration(pieces: list[Bind], users: Users, control: int, meters: dict[s
     mounts += [
         MountPt(dst="/tmp", fstype="tmpfs", options="size=4096,mode=755", rw=True),
         MountPt(dst="/build", fstype="tmpfs", options="size=4096,mode=755", rw=True),
+        MountPt(dst="/tests", fstype="tmpfs", options="size=4096,mode=755", rw=True),
         MountPt(dst="/proc", fstype="proc", options="subset=pid,hidepid=invisible", rw=True),
         # whole, for the init, which takes one file of it and unmounts it before anything is judged
         MountPt(dst="/headwater-proc", fstype="proc", rw=True),

@@ -43,7 +43,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """One process of a run, as the init wants it."""
 
     kind: str
-    """`exec`, or a name of `inside/programs.py`."""
+    """`exec`, or a name of `inside/runners.py`."""
     uid: int = JUDGED
     stdin: str = ""
     passed: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any, cast
 
 MAX_FILES = 1000
-_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 STEERS_TESTS = (
     "conftest.py",
     "pytest.ini",
@@ -68,9 +68,13 @@ def _whole(text: str) -> dict[str, str | None]:
     return dict(files)
 
 
+def inside(path: str) -> bool:
+    """Whether it is a path below a tree."""
+    return bool(path) and "\0" not in path and all(part not in ("", ".", "..") for part in path.split("/"))
+
+
 def _check(path: str) -> None:
-    parts = path.split("/")
-    if not path or path.startswith("/") or any(part in ("", ".", "..") for part in parts) or "\0" in path:
+    if not inside(path):
         raise BadAnswer(f"not a path in the project: {path[:100]!r}")
 
 
@@ -128,6 +132,8 @@ def _apply_hunks(lines: list[str], position: int, source: str, name: str) -> tup
     old = lines_of(source)
     out: list[str] = []
     done = 0
+    if position == len(lines) or not _HUNK.match(lines[position]):
+        raise BadAnswer(f"the diff for {name[:100]} has no hunk after its names")
     while position < len(lines) and (hunk := _HUNK.match(lines[position])):
         start = max(0, int(hunk[1]) - (0 if hunk[2] == "0" else 1))
         if not done <= start <= len(old):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from sandbox import judgement
 from sandbox.compile_cache import MAX_ENTRY_BYTES, CompileCache
+from sandbox.confinement import PACKAGES, pytest_packages
 from sandbox.errors import GraderFault, JailLost
 from sandbox.jails import Jail, Process, Report
 from sandbox.languages import BUILD, ENVIRONMENT
@@ -114,6 +115,8 @@ class Session:
         self.environment = {**ENVIRONMENT, **self.language.environment}
         if toolchain.project:
             self.environment["PATH"] = ":".join((*toolchain.folders, ENVIRONMENT["PATH"]))
+            if not self.language.run and pytest_packages():
+                self.environment["PYTHONPATH"] = PACKAGES
 
     async def open(self) -> None:
         """Take a jail, wipe it and compile the program in it."""

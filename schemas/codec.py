@@ -22,8 +22,11 @@ class _Peek(msgspec.Struct):
 
 
 def encode(event: Event, topic: TopicSpec) -> bytes:
-    """JSON bytes. Raises EventTooLarge above the topic's limit."""
-    encoded = msgspec.json.encode(event)
+    """JSON bytes. Raises EventTooLarge above the topic's limit, MalformedEvent for half a character in a text."""
+    try:
+        encoded = msgspec.json.encode(event)
+    except UnicodeEncodeError as error:
+        raise MalformedEvent(f"{describe(event)}: a text is no Unicode: {error}") from error
     if len(encoded) > topic.max_event_bytes:
         raise EventTooLarge(
             f"{describe(event)}: {len(encoded):,} bytes, but `{topic.name}` takes at most "

@@ -148,8 +148,8 @@ class ProjectGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag
 
     The test command is a shell command, run in a folder of `test_files` that the answer cannot read, by a
     user who cannot read the answer's tree. It starts the answer with `answer COMMAND ARGUMENT...`, which
-    runs the command in that tree with the caller's standard streams, and reports on descriptor 3 with one
-    line a test, `PASS id` or `FAIL id`: `[ "$(answer ./add 1 2)" = 3 ] && echo PASS adds >&3`.
+    runs the command in that tree (`answer -i …`: with the caller's standard input), and reports on descriptor
+    3 with one line a test: `if [ "$(answer ./add 1 2)" = 3 ]; then echo PASS adds >&3; else echo FAIL adds >&3; fi`.
     """
 
     files: dict[str, str]
@@ -159,13 +159,13 @@ class ProjectGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag
     """A shell command; if it fails, the answer does not compile."""
     test: str
     tests: Annotated[tuple[NamedTest, ...], Meta(min_length=1)]
-    """Every test that must be reported."""
+    """Every test that must be reported, as passed or as failed; where one is not, none has passed."""
     in_process: bool = False
     """For test tools that load the answer into their own process (a repository's pytest, `go test`). The test
     command then runs in the tree, with `test_files` over it, as the answer's user; it reads a word from
     standard input, once, before it loads the answer, and reports `PASS word id` or `FAIL word id`. An answer
-    that searches the tool's memory for the word can forge a pass: only for answers that are not trained on
-    it, or that somebody reads."""
+    that looks for the word in the tool's variables or memory can forge a pass: only for answers that are not
+    trained on it, or that somebody reads."""
     hidden: bool = False
     language: str = "python"
     limits: Limits = Limits()

@@ -119,13 +119,15 @@ class Processor:
             outs = self._hop.exhausted(event, record, gave_up.reason)
         try:
             await self.publish(outs)
-        except EventTooLarge as error:
-            await self._dead_letter(record, str(error), DeadLetterKind.TOO_LARGE, 1, first_seen)
+        except (EventTooLarge, MalformedEvent) as error:
+            too_large = isinstance(error, EventTooLarge)
+            kind = DeadLetterKind.TOO_LARGE if too_large else DeadLetterKind.REJECTED
+            await self._dead_letter(record, str(error), kind, 1, first_seen)
             try:
                 await self.publish(self._hop.exhausted(event, record, str(error)))
-            except EventTooLarge:
+            except (EventTooLarge, MalformedEvent):
                 # only the dead letter is left to tell of it; its group ends at the deadline
-                log.exception("%s: even the failure of it is too large to publish", _where(record))
+                log.exception("%s: even the failure of it cannot be published", _where(record))
 
     async def _try(self, event: Event, record: Record) -> Sequence[Outgoing]:
         attempt = 1

@@ -54,7 +54,7 @@ def judge(
     grader = grader_for(program, tests, language=language, function=function)
     source = read_program(program)
     try:
-        judgement = _run(_judged(source, grader, frozenset(allow_unenforced or ())))
+        judgement = _run(_judged(source, grader, _allowed(allow_unenforced)))
     except GraderFault as error:
         if json_:
             typer.echo(json.dumps({"reward": None, "fault": str(error)}, ensure_ascii=False))
@@ -85,6 +85,7 @@ def cases(
     """
     from sandbox.cases import BadCase, load
 
+    allowed = _allowed(allow_unenforced)
     if not folder.is_dir():
         raise HeadwaterError(f"{folder}: no such folder")
     try:
@@ -98,7 +99,7 @@ def cases(
         from sandbox.cases import judge_cases
 
         nonlocal passed
-        async for result in judge_cases(loaded, at_a_time, frozenset(allow_unenforced or ())):
+        async for result in judge_cases(loaded, at_a_time, allowed):
             passed += result.passed
             typer.echo(json.dumps(result.as_json(), ensure_ascii=False) if json_ else _line(result))
 
@@ -107,6 +108,16 @@ def cases(
         typer.echo(f"{len(loaded)} cases: {passed} passed, {len(loaded) - passed} failed")
     if passed < len(loaded):
         raise typer.Exit(1)
+
+
+def _allowed(limits: list[str] | None) -> frozenset[str]:
+    """The limits that need not be enforced. Raises HeadwaterError for a name that is none."""
+    from sandbox.host import ENFORCEABLE
+
+    unknown = sorted(set(limits or ()) - set(ENFORCEABLE))
+    if unknown:
+        raise HeadwaterError(f"--allow-unenforced {unknown[0]}: it is none of {', '.join(ENFORCEABLE)}")
+    return frozenset(limits or ())
 
 
 def _run[T](work: Coroutine[Any, Any, T]) -> T:
@@ -122,11 +133,7 @@ def _run[T](work: Coroutine[Any, Any, T]) -> T:
 async def _judged(program: bytes, grader: "Grader", allow_unenforced: frozenset[str]) -> "Judgement":
     from sandbox.judge import Judge
 
-    try:
-        judge = Judge(1, ahead=None, allow_unenforced=allow_unenforced)
-    except ValueError as error:
-        raise HeadwaterError(str(error)) from error
-    async with judge:
+    async with Judge(1, ahead=None, allow_unenforced=allow_unenforced) as judge:
         return await judge.judge(program, grader)
 
 

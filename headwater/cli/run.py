@@ -34,7 +34,7 @@ def demo(
 ) -> None:
     """Watch a small model learn to write code that passes tests in a sandbox.
 
-    Measures held-out problems, trains, measures the same problems again, and reports. About a quarter of an hour on two
+    Measures held-out problems, trains, measures the same problems again, and reports. About eleven minutes on two
     cores.
 
     Example: headwater demo --seed 1 --name first

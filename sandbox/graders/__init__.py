@@ -6,6 +6,7 @@ from typing import Any
 from sandbox import judgement
 from sandbox.errors import GraderFault
 from sandbox.graders.check import judge_check
+from sandbox.graders.common import sendable
 from sandbox.graders.function import judge_function
 from sandbox.graders.project import judge_project
 from sandbox.graders.python_reward import judge_reward
@@ -45,5 +46,5 @@ async def judge_program(session: Session, grader: Grader) -> Judgement:
         await session.open()
         tests = await run(session, grader)
     except CompileError as error:
-        return Judgement(VerdictKind.COMPILE_ERROR, (), str(error))
+        return Judgement(VerdictKind.COMPILE_ERROR, (), sendable(str(error)))
     return Judgement(judgement.worst(test.kind for test in tests), tuple(tests), "")

@@ -13,21 +13,39 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sandbox import judgement
-from sandbox.errors import GraderFault
-from sandbox.graders.common import PlainTest, crash, verdict
+from sandbox.errors import GraderFault, JailLost
+from sandbox.graders.common import PlainTest, crash, text, verdict
 from sandbox.jails import TESTER, Process, Report
 from sandbox.languages import BUILD
 from sandbox.limits import COMPILE, RunLimits, resolve
-from sandbox.patches import STEERS_TESTS, BadAnswer, files_of, steers_tests
+from sandbox.patches import STEERS_TESTS, BadAnswer, files_of, inside, steers_tests
 from sandbox.scoring import shorten
-from sandbox.session import MAX_LOG_CHARACTERS, CompileError, Session, new_nonce, process_cpu_seconds
+from sandbox.session import MAX_LOG_CHARACTERS, CompileError, Session, lost, new_nonce, process_cpu_seconds
 from schemas import NamedTest, ProjectGrader, TestVerdict, VerdictKind
 
 MAX_REPORT_BYTES = 4 << 20
+UNUSABLE = b"UNUSABLE "
+"""Begins a report where the test command could not even be started (`inside/harness.py`)."""
 
 
 async def judge_project(session: Session, grader: ProjectGrader) -> list[TestVerdict]:
-    """Unpack, build, unpack the test files, run the tests once."""
+    """Unpack, build, unpack the test files, run the tests once. In a new jail where one is lost; twice: a crash."""
+    odd = next((path for path in (*grader.files, *grader.test_files) if not inside(path)), None)
+    if odd is not None:
+        raise GraderFault(f"the task has a file that is not inside its tree: {odd[:100]!r}")
+    try:
+        return await _judged(session, grader)
+    except JailLost:
+        pass  # what was built is gone with it
+    try:
+        return await _judged(session, grader)
+    except JailLost as error:
+        report = lost(out_of_memory=error.out_of_memory)
+        limits = resolve(grader.limits, session.language.limits)
+        return [_verdict(grader, test, number, report, limits, "") for number, test in enumerate(grader.tests, 1)]
+
+
+async def _judged(session: Session, grader: ProjectGrader) -> list[TestVerdict]:
     try:
         answer = session.program.decode("utf-8")
         tree = files_of(answer, grader.files, grader.target, may_steer=not grader.in_process)
@@ -58,11 +76,14 @@ async def apart(session: Session, grader: ProjectGrader, limits: RunLimits) -> R
     environment = session.environment
     names = ("result", "link", "tests", "command")
     processes = [
-        Process(kind="harness", uid=TESTER, env=environment, passed=names, cwd="/tmp", cpu_seconds=seconds),
+        Process(kind="harness", uid=TESTER, env=environment, passed=names, cwd="/tests", cpu_seconds=seconds),
         Process(kind="starter", env=environment, passed=("link:peer",), cwd=BUILD, cpu_seconds=seconds),
     ]
     contents = {"tests": json.dumps(grader.test_files).encode(), "command": grader.test.encode()}
-    return await session.run(processes, limits, contents, result_bytes=MAX_REPORT_BYTES)
+    report = await session.run(processes, limits, contents, result_bytes=MAX_REPORT_BYTES)
+    if report.result.startswith(UNUSABLE):
+        raise GraderFault(f"the task's test files cannot be put up: {text(report.result)[len(UNUSABLE) :].strip()}")
+    return report
 
 
 async def unpack_tests(session: Session, grader: ProjectGrader) -> None:
@@ -132,6 +153,8 @@ def _verdict(
     elif limit is not None:
         kind, words = limit, judgement.LIMIT_WORDS[limit]
     else:
-        kind, words = judgement.failed_kind(report), "not reported once by a run that ended well: " + crash(report)
+        # what the test command said may be about a hidden test
+        end = judgement.ending(report) if grader.hidden or any(one.hidden for one in grader.tests) else crash(report)
+        kind, words = judgement.failed_kind(report), "not reported once by a run that ended well: " + end
     about = PlainTest(test.id, grader.hidden or test.hidden, test.required, test.weight)
     return verdict(about, number, kind, report, words)

@@ -12,7 +12,7 @@ from . import kernel
 
 OPEN_FILES = 1024
 STACK_BYTES = 64 << 20
-JUDGED_UID = 1000
+JUDGED_UID, TESTER_UID = 1000, 1001
 """The answer's. Processes of ours that must be out of its reach have another."""
 
 Json = dict[str, Any]

@@ -1,17 +1,18 @@
-"""`project`: the task's test command in one process, the answer's side in another, and `answer` between them.
+"""`project`: the test command in one process, the answer's side in another, and `answer` between them.
 
 The test command's user cannot read the answer's tree, nor the answer's user the test files, so the command
-cannot load the answer; it starts it, `answer COMMAND ARGUMENT...`, with its own standard streams:
+cannot load the answer; it asks for it to be started, `answer [-i] COMMAND ARGUMENT...`:
 
-    test command ──► answer ──command, descriptors 0-2──► a fork of the starter ──► the command
-                            ◄──exit status──
+    test command ──► answer ──command, three pipes──► a fork of the starter ──► the command
+                            ◄──output, exit status──
 
-What the answer's side says is a status only. It may lie; it is the answer's own.
+All that is between them are bytes in pipes, copied here, and a status: no file of the test command's is ever
+open in the answer. What the answer's side says may be a lie; it is the answer's own.
 
 Run as a script, this file is `answer`.
 """
 
-# ruff: noqa: PTH103, PTH118, PTH120, PTH123 - every jail would load pathlib for a handful of calls
+# ruff: noqa: PTH101, PTH103, PTH118, PTH120, PTH123 - every jail would load pathlib for a handful of calls
 
 import json
 import os
@@ -23,9 +24,12 @@ import sys
 from typing import NoReturn
 
 ADDRESS = b"\0headwater-answer"
-TESTS, TOOLS, TREE = "/tmp/tests", "/tmp/tools", "/build"
+FOLDER, TREE = "/tests", "/build"
+"""The test command's own; no folder above it is the answer's to write in, and it is gone after the run."""
 REPORT = 3
 MAX_COMMAND_BYTES = 1 << 17
+CHUNK_BYTES = 1 << 16
+USAGE = "answer [-i] COMMAND [ARGUMENT...]: run it in the answer's tree, as its user; -i: with our standard input"
 _STATUS = struct.Struct(">i")
 
 
@@ -35,18 +39,25 @@ def run_harness(descriptors: "list[int]", process: "dict[str, object]") -> None:
 
     _, link, tests, command = descriptors
     os.umask(0o077)
-    os.makedirs(TESTS)
-    for name, text in json.loads(programs.read_all(tests)).items():
-        write(os.path.join(TESTS, name), text)
-    os.makedirs(TOOLS)
-    write(f"{TOOLS}/answer", f'#!/usr/bin/sh\nexec {sys.executable} -I -S -B {os.path.abspath(__file__)} "$@"\n')  # noqa: PTH100
-    os.environ["PATH"] = f"{TOOLS}:{os.environ['PATH']}"
-    line = programs.read_all(command).decode()
-    os.chdir(TESTS)
-    os.read(link, 1)
-    os.close(link)
-    kernel.reset_signals()
-    os.execve("/usr/bin/sh", ["/usr/bin/sh", "-c", line], os.environ)
+    try:
+        for folder in ("files", "tools", "home", "tmp"):
+            os.makedirs(f"{FOLDER}/{folder}")
+        for name, text in json.loads(programs.read_all(tests)).items():
+            write(os.path.join(FOLDER, "files", name), text)
+        script = f'#!/usr/bin/sh\nexec {sys.executable} -I -S -B {os.path.abspath(__file__)} "$@"\n'  # noqa: PTH100
+        write(f"{FOLDER}/tools/answer", script)
+        line = programs.read_all(command).decode()
+        os.chdir(f"{FOLDER}/files")
+        os.read(link, 1)
+        os.close(link)
+        kernel.reset_signals()
+        environment = {name: value for name, value in os.environ.items() if not value.startswith("/tmp")}
+        environment["PATH"] = f"{FOLDER}/tools:{environment['PATH']}"
+        environment |= {"HOME": f"{FOLDER}/home", "TMPDIR": f"{FOLDER}/tmp"}
+        os.execve("/usr/bin/sh", ["/usr/bin/sh", "-c", line], environment)
+    except (OSError, ValueError) as error:
+        os.write(REPORT, f"UNUSABLE {error}\n".encode(errors="replace"))
+        os._exit(125)
 
 
 def write(path: str, text: str) -> None:
@@ -55,7 +66,7 @@ def write(path: str, text: str) -> None:
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     if text.startswith("#!"):
-        os.chmod(path, 0o700)  # noqa: PTH101
+        os.chmod(path, 0o700)
 
 
 def run_starter(descriptors: "list[int]", process: "dict[str, object]") -> None:
@@ -101,7 +112,7 @@ def start(caller: socket.socket) -> NoReturn:
     poll.register(handle, select.POLLIN)
     poll.register(caller, select.POLLHUP)
     if all(descriptor != handle for descriptor, _ in poll.poll()):
-        os.killpg(pid, signal.SIGKILL)
+        kill_group(pid)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     try:
         caller.sendall(_STATUS.pack(status))
@@ -110,21 +121,96 @@ def start(caller: socket.socket) -> NoReturn:
     os._exit(0)
 
 
-def call(command: "list[str]") -> int:
+def kill_group(pid: int) -> None:
+    """Kill a command that leads a group of its own, or will in a moment."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        os.kill(pid, signal.SIGKILL)
+
+
+def call(words: "list[str]") -> int:
     """Have the answer's side run a command: its exit status, as a shell shows it."""
-    if not command:
-        print("answer COMMAND [ARGUMENT...]: run a command in the answer's tree, as its user", file=sys.stderr)
+    with_stdin = words[:1] == ["-i"]
+    command = words[1:] if with_stdin else words
+    message = json.dumps(command).encode()
+    if not command or len(message) > MAX_COMMAND_BYTES:
+        print(USAGE if not command else "answer: the command is too long", file=sys.stderr)
         return 2
+    stdin, to_stdin = os.pipe()
+    from_stdout, stdout = os.pipe()
+    from_stderr, stderr = os.pipe()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as starter:
         try:
             starter.connect(ADDRESS)
-            socket.send_fds(starter, [json.dumps(command).encode()], [0, 1, 2])
-            told = starter.recv(_STATUS.size)
+            socket.send_fds(starter, [message], [stdin, stdout, stderr])
+            for end in (stdin, stdout, stderr):
+                os.close(end)
+            if not with_stdin:
+                os.close(to_stdin)
+            told = copy(starter, to_stdin if with_stdin else None, {from_stdout: 1, from_stderr: 2})
         except OSError as error:
             print(f"answer: the answer's side is gone: {error.strerror}", file=sys.stderr)
             return 125
     status = _STATUS.unpack(told)[0] if len(told) == _STATUS.size else 125
     return status if 0 <= status < 256 else 128 + (-status & 0x7F)
+
+
+def copy(starter: socket.socket, to_stdin: "int | None", outputs: "dict[int, int]") -> bytes:
+    """Copy what comes and goes until the command has ended and its output is read: what the starter told."""
+    poll = select.poll()
+    poll.register(starter, select.POLLIN)
+    for end in outputs:
+        os.set_blocking(end, False)
+        poll.register(end, select.POLLIN)
+    if to_stdin is not None:
+        os.set_blocking(to_stdin, False)
+        poll.register(0, select.POLLIN)
+    waiting = b""
+    while True:
+        for end, _ in poll.poll():
+            if end == starter.fileno():
+                told = starter.recv(_STATUS.size)
+                for output, ours in outputs.items():
+                    while pass_on(output, ours):
+                        pass
+                return told
+            if end in outputs:
+                if pass_on(end, outputs[end]) is False:
+                    poll.unregister(end)
+                    os.close(end)
+                    del outputs[end]
+                continue
+            # our input: wait for it, then for room in the pipe, in turn; close the pipe at the end of either
+            assert to_stdin is not None
+            try:
+                waiting = os.read(0, CHUNK_BYTES) if end == 0 else waiting[os.write(to_stdin, waiting) :]
+                ended = end == 0 and not waiting
+            except OSError:
+                ended = True
+            poll.unregister(end)
+            if ended:
+                os.close(to_stdin)
+            elif waiting:
+                poll.register(to_stdin, select.POLLOUT)
+            else:
+                poll.register(0, select.POLLIN)
+
+
+def pass_on(end: int, ours: int) -> "bool | None":
+    """Pass on what is there: whether there may be more at once; None: not yet; False: never again."""
+    try:
+        data = os.read(end, CHUNK_BYTES)
+    except BlockingIOError:
+        return None
+    if not data:
+        return False
+    try:
+        while data:
+            data = data[os.write(ours, data) :]
+    except OSError:
+        return False  # nobody listens to us any more
+    return True
 
 
 if __name__ == "__main__":

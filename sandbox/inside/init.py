@@ -30,12 +30,12 @@ import sys
 import time
 
 from . import kernel, meters
-from .child import JUDGED_UID, OPEN_FILES, STACK_BYTES, Json, Judged, in_child
+from .child import JUDGED_UID, OPEN_FILES, STACK_BYTES, TESTER_UID, Json, Judged, in_child
 from .stream import Stream
 
 HEADER = struct.Struct(">I")
 MAX_DESCRIPTORS = 16
-TEST_FOLDER, BUILD_FOLDER = "/tmp", "/build"
+TEST_FOLDER, BUILD_FOLDER, TESTER_FOLDER = "/tmp", "/build", "/tests"
 FAILURE_BYTES = 4096
 LAUNCHER = "/headwater-launch"
 WHOLE_PROC = "/headwater-proc"
@@ -157,6 +157,10 @@ class Init:
         if writable != self.build_writable:
             kernel.remount(BUILD_FOLDER, read_only=not writable)
             self.build_writable = writable
+        apart = any(process["kind"] == "harness" for process in request["processes"])
+        if apart:
+            owner = TESTER_UID if self.users else 0
+            kernel.mount_tmpfs(TESTER_FOLDER, request["disk_bytes"], request["inodes"], 0o700, owner)
         named = dict(zip(request["descriptors"], received, strict=True))
         pipes: dict[str, int] = {}
         ends: dict[str, int] = {}
@@ -192,6 +196,8 @@ class Init:
         stop, status = self.watch(request, streams, main, before, started)
         wall = time.monotonic_ns() - started
         statuses = self.kill_everything()
+        if apart:
+            kernel.unmount(TESTER_FOLDER)
         for stream in streams:
             stream.drain()
         if status is None:

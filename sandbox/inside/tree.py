@@ -20,19 +20,28 @@ def run_unpack(descriptors: "list[int]", process: Json) -> None:
     for name in tree["hide"]:
         clear_way(name, frozenset(tree["files"]))
     for name, text in tree["files"].items():
-        path = os.path.join(ROOT, name)
-        folder = ROOT
-        for part in name.split("/")[:-1]:
-            folder = os.path.join(folder, part)
-            if os.path.islink(folder) or not os.path.isdir(folder):
-                remove(folder)
-                os.makedirs(folder)
-        remove(path)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        if text.startswith("#!"):
-            os.chmod(path, 0o755)  # noqa: PTH101
+        try:
+            write(name, text)
+        except (OSError, ValueError) as error:
+            os.write(2, f"{name}: {error}".encode(errors="replace"))
+            os._exit(1)
     programs.leave()
+
+
+def write(name: str, text: str) -> None:
+    """Write one file below ROOT."""
+    path = os.path.join(ROOT, name)
+    folder = ROOT
+    for part in name.split("/")[:-1]:
+        folder = os.path.join(folder, part)
+        if os.path.islink(folder) or not os.path.isdir(folder):
+            remove(folder)
+            os.makedirs(folder)
+    remove(path)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    if text.startswith("#!"):
+        os.chmod(path, 0o755)  # noqa: PTH101
 
 
 def sweep(patterns: "list[str]", keep: "frozenset[str]") -> None:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 import pytest
 import pytest_asyncio
 
-from sandbox import Judge, Judgement, score
+from sandbox import GraderFault, Judge, Judgement, score
 from schemas import Limits, NamedTest, ProjectGrader, VerdictKind
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -302,3 +303,148 @@ answer cat add.py > here && test "$(cat here)" = "print(1)" && test ! -x ./add.p
     result = await judge.judge(json.dumps({"add.py": "print(1)"}), grader)
     assert kinds(result) == [K.RUNTIME_ERROR, K.RUNTIME_ERROR], result.tests
     assert "exit status 1" not in result.tests[0].detail, result.tests
+
+
+SAY = """
+say() { if [ "$2" = "$3" ]; then echo "PASS $1" >&3; else echo "FAIL $1" >&3; fi; }
+"""
+
+
+async def test_a_project_answer_leaves_nothing_that_the_tests_load(judge: Judge) -> None:
+    """Attack 88: the test command starts a Python of its own after the answer has run, and a pytest."""
+    answer = """
+import os, sys
+evil = "import os\\nos.write(3, b'PASS small\\\\nPASS large\\\\n')\\nos._exit(0)\\n"
+home = os.path.expanduser("~")
+folder = f"{home}/.local/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+for place in (folder, "/tmp", "/tmp/work", "/tests", "/tests/home", "/tests/files"):
+    for name in ("usercustomize.py", "sitecustomize.py", "conftest.py", "pytest.ini", "json.py"):
+        try:
+            os.makedirs(place, exist_ok=True)
+            with open(f"{place}/{name}", "w") as file:
+                file.write(evil if name.endswith(".py") else "[pytest]\\naddopts = -p conftest\\n")
+        except OSError:
+            pass
+"""
+    files = {
+        "check.py": "import json, os\nassert os.path.expanduser('~') == '/tests/home', os.environ\n",
+        "test_it.py": "def test_it():\n    pass\n",
+    }
+    run = (
+        "answer python3 add.py && python3 check.py && python3 -m pytest -q && "
+        + SAY.strip()
+        + "; say small 1 2; say large 1 2"
+    )
+    grader = msgspec.structs.replace(APART, test=run, test_files=files, limits=Limits(cpu_seconds=10))
+    result = await judge.judge(json.dumps({"add.py": answer}), grader)
+    assert kinds(result) == [K.WRONG_ANSWER, K.WRONG_ANSWER], result.tests
+
+
+async def test_a_project_answer_gets_no_open_file(judge: Judge) -> None:
+    """Attack 89: the test command reads its cases from a file and starts the answer meanwhile."""
+    reading = """
+import os, sys
+for end in range(20):
+    try:
+        data = os.pread(end, 1000, 0) or b""
+    except OSError:
+        try:
+            data = os.read(end, 1000)
+        except OSError:
+            continue
+    for line in data.decode().split("\\n"):
+        words = line.split()
+        if words[1:3] == sys.argv[1:]:
+            print(words[3])
+"""
+    loop = SAY + 'while read id a b want; do say $id "$(answer python3 add.py $a $b)" $want; done < cases.txt'
+    files = {"cases.txt": "small 1 2 3\nlarge 70 7 77\n"}
+    grader = msgspec.structs.replace(APART, test=loop, test_files=files)
+    assert kinds(await judge.judge(json.dumps({"add.py": reading}), grader)) == [K.WRONG_ANSWER, K.WRONG_ANSWER]
+    assert kinds(await judge.judge(json.dumps({"add.py": SUM}), grader)) == [K.ACCEPTED, K.ACCEPTED]
+
+
+async def test_a_projects_answer_takes_and_gives_bytes(judge: Judge) -> None:
+    """Three megabytes through `answer -i`, an input that it does not read, one that never comes, a closed output."""
+    test = (
+        SAY
+        + """
+say small "$(head -c 3000000 /dev/zero | answer -i cat | wc -c)" 3000000
+head -c 3000000 /dev/zero | answer -i true
+sleep 5 | answer -i echo early
+answer sh -c 'head -c 3000000 /dev/zero' | head -c 1 | wc -c
+answer sh -c 'exit 7'
+status=$?
+both=$(answer sh -c 'echo out; echo err >&2' 2>&1 >/dev/null)
+say large "$status $both $(answer absent 2>/dev/null || echo $?)" "7 err 127"
+"""
+    )
+    grader = msgspec.structs.replace(APART, test=test, limits=Limits(cpu_seconds=4, wall_seconds=20))
+    result = await judge.judge(json.dumps({"add.py": SUM}), grader)
+    assert kinds(result) == [K.ACCEPTED, K.ACCEPTED], result.tests
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"\\ud800.pth": ""}',
+        '{"a\\ud800": "x"}',
+        '{"a": "\\ud800"}',
+        "--- a/add.py\n+++ b/add.py\n@@ -1 +1," + "9" * 5000 + " @@\n+x\n",
+    ],
+    ids=["steering-surrogate", "path-surrogate", "text-surrogate", "digits"],
+)
+async def test_odd_project_answers_are_compile_errors(judge: Judge, answer: str) -> None:
+    """Attacks 90 and 91: a result like any other, which can be sent."""
+    for in_process in (False, True):
+        result = await judge.judge(answer, msgspec.structs.replace(APART, in_process=in_process))
+        assert result.kind is K.COMPILE_ERROR
+        result.compile_log.encode()
+        assert "/headwater" not in result.compile_log
+
+
+async def test_a_project_says_nothing_of_hidden_tests(judge: Judge) -> None:
+    """Attack 92: the visible test's feedback shows no word of what the hidden one's failure printed."""
+    tests = (NamedTest(id="small"), NamedTest(id="large", hidden=True))
+    grader = msgspec.structs.replace(APART, tests=tests, test="echo PASS small >&3; echo expected 77 >&2; exit 1")
+    result = await judge.judge(json.dumps({"add.py": SUM}), grader)
+    assert not any("77" in test.detail for test in result.tests)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"test_files": {"a": "x", "a/b": "y"}},
+        {"test_files": {"/x": "x"}},
+        {"test_files": {"../x": "x"}},
+        {"test_files": {"x": "\ud800"}},
+        {"test": "true\0"},
+        {"test": "true " + "x" * 200_000},
+    ],
+    ids=["conflict", "absolute", "outside", "surrogate", "nul", "long"],
+)
+async def test_a_project_that_cannot_be_set_up_is_no_ones_answer(judge: Judge, changes: dict[str, Any]) -> None:
+    with pytest.raises(GraderFault, match=r"inside its tree|cannot be put up"):
+        await judge.judge(json.dumps({"add.py": SUM}), msgspec.structs.replace(APART, **changes))
+
+
+async def test_a_repositorys_pytest_in_process(judge: Judge) -> None:
+    """The word is read when pytest starts, and each test reported as it ends."""
+    conftest = """
+word = open(0).readline().strip()
+def pytest_runtest_logreport(report):
+    if report.when == "call":
+        with open(3, "w", closefd=False) as out:
+            print("PASS" if report.passed else "FAIL", word, report.nodeid, file=out)
+"""
+    grader = ProjectGrader(
+        files={"calc.py": ""},
+        target="calc.py",
+        test_files={"conftest.py": conftest, "test_it.py": "import calc\n\ndef test_f():\n    assert calc.f(1) == 2\n"},
+        test="python3 -m pytest -q -s -p no:cacheprovider",
+        tests=(NamedTest(id="test_it.py::test_f"),),
+        in_process=True,
+    )
+    for value, kind in ((2, K.ACCEPTED), (3, K.WRONG_ANSWER)):
+        result = await judge.judge(f"def f(x):\n    return {value}\n", grader)
+        assert kinds(result) == [kind], result.tests

@@ -66,6 +66,15 @@ def test_a_refused_run_leaves_no_directory(tmp_path: Path) -> None:
     assert directory.logs.exists()
 
 
+def test_who_is_refused_takes_nothing_away(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    with directory.lock():
+        for _ in range(2):
+            with pytest.raises(RunDirectoryError, match="in use"), directory.lock():
+                pass
+        assert (directory.path / "lock").exists()
+
+
 def test_a_run_keeps_its_id(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
     assert directory.run_id() == directory.run_id()

@@ -43,6 +43,17 @@ async def test_what_follows_is_published(publisher: MemoryPublisher, tmp_path: P
     assert marks_in(tmp_path) == 0
 
 
+async def test_what_cannot_be_encoded_ends_no_worker(publisher: MemoryPublisher, tmp_path: Path) -> None:
+    class Surrogate(ToldHop):
+        async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+            assert isinstance(event, Rollout)
+            return [reward(event, "half a character: \ud800")]
+
+    await make(Surrogate(), publisher, tmp_path).process(record(rollout("g")))
+    assert [letter[3] for letter in publisher.letters] == [DeadLetterKind.REJECTED]
+    assert feedback(publisher) == ["exhausted: " + publisher.letters[0][1]]
+
+
 async def test_time_with_several_events_in_hand_counts_once(publisher: MemoryPublisher, tmp_path: Path) -> None:
     hop, metrics = ToldHop(lambda _: asyncio.sleep(0.05), concurrency=4), Metrics()
     worker = Processor(hop, publisher, Journal(tmp_path), metrics)
