@@ -3,12 +3,16 @@
 A setting without which a run means nothing has no default; every other default is here, once.
 """
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$")]
+from headwater.errors import ConfigError
+
+_NAME = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$"
+Name = Annotated[str, Field(pattern=_NAME)]
 DomainName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
@@ -184,3 +188,9 @@ class RunConfig(Section):
         if repeated:
             raise ValueError(f"two data sources are named {repeated[0]!r}; names must differ")
         return self
+
+
+def check_name(name: str) -> None:
+    """Raise ConfigError for what cannot be the name of a run."""
+    if not re.fullmatch(_NAME, name):
+        raise ConfigError(f"{name!r} cannot name a run: letters, digits, `.`, `_` and `-`, 64 at most")

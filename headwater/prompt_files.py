@@ -9,11 +9,13 @@ import random
 import tempfile
 from array import array
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import fsspec
 import msgspec
 
+from headwater.config import RunConfig
 from headwater.errors import InputError
 from schemas import Prompt, SchemaError
 from schemas.codec import decode, encode
@@ -85,6 +87,13 @@ class CheckedPrompts:
                 self._spool.seek(self._offsets[place])
                 prompt = msgspec.json.decode(self._spool.readline(), type=Prompt)
                 yield msgspec.structs.replace(prompt, epoch=prompt.epoch + epoch) if epoch else prompt
+
+
+def check_files(config: RunConfig) -> None:
+    """Raise InputError for a local file of the run's data that is not there."""
+    for source in config.data:
+        if source.kind == "file" and "://" not in source.path and not Path(source.path).expanduser().is_file():
+            raise InputError(f"{source.path}: no such file (data source {source.name!r})")
 
 
 def check_prompt(line: bytes) -> Prompt:

@@ -54,8 +54,10 @@ def init(
 
     Example: headwater init sums.toml --name sums
     """
+    from headwater.config import check_name
     from headwater.config_template import template
 
+    check_name(name)
     try:
         with file.open("x", encoding="utf-8") as opened:
             opened.write(template(str(file), name))
@@ -87,6 +89,7 @@ def up(
 
     from headwater.config_load import load_config
     from headwater.models import check_model
+    from headwater.prompt_files import check_files
 
     if (config is None) == (resume is None):
         raise HeadwaterError("give either a configuration (`headwater up run.toml`) or --resume RUN")
@@ -98,6 +101,7 @@ def up(
     else:
         assert config is not None
         settings = load_config(config, os.environ, set_ or [])
+        check_files(settings)
         if check:
             check_model(settings.model)
             typer.echo(f"{config} is a valid run: {settings.name}")

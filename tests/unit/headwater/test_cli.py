@@ -60,6 +60,8 @@ def test_help_loads_neither_torch_nor_faust_and_is_quick() -> None:
         ("rewards --bootstrap 127.0.0.1:9", "no Kafka broker answers"),
         ("worker dispatch --run-directory x --bootstrap 127.0.0.1:9", "no Kafka broker answers"),
         ("worker scheduler --run-directory x --bootstrap 127.0.0.1:9", "config.toml is not there"),
+        ("init x.toml --name a/b", "'a/b' cannot name a run"),
+        ("cases . --allow-unenforced foo", "--allow-unenforced foo: it is none of"),
         ("score --dataset absent.jsonl", "absent.jsonl: no such file"),
         ("demo --set trainning.max_updates=1", "did you mean `training`?"),
         ("demo --model ./absent", "no model './absent'"),
@@ -103,6 +105,11 @@ def test_init_writes_once_and_up_checks_it(tmp_path: Path) -> None:
     assert "did you mean `max_updates`" in wrong.stderr
     absent = headwater("up", "run.toml", "--check", "--set", "model=./absent", cwd=tmp_path)
     assert (absent.returncode, "no model './absent'" in absent.stderr) == (1, True)
+    data = '\n[[data]]\nkind = "file"\nname = "mine"\npath = "absent.jsonl"\ndomain = "sums"\n'
+    (tmp_path / "file.toml").write_text((tmp_path / "run.toml").read_text() + data)
+    for arguments in (["--check"], []):
+        missing = headwater("up", "file.toml", *arguments, cwd=tmp_path)
+        assert (missing.returncode, "absent.jsonl: no such file" in missing.stderr) == (1, True), missing.stderr
     assert not (tmp_path / "runs").exists()
 
 
