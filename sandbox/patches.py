@@ -2,10 +2,13 @@
 
 import json
 import re
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import Any, cast
 
 MAX_FILES = 1000
+_GIT_NAMES = re.compile(r"^diff --git a/(.+) b/(.+)$")
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 STEERS_TESTS = (
     "conftest.py",
@@ -97,13 +100,15 @@ def apply(diff: str, base: dict[str, str]) -> dict[str, str | None]:
     while position < len(lines):
         if not lines[position].startswith("--- "):
             position += 1
+            if names := _GIT_NAMES.match(lines[position - 1]):
+                changed |= _apply_git_header(islice(lines, position, None), names[1], names[2], base)
             continue
         if position + 1 >= len(lines) or not lines[position + 1].startswith("+++ "):
             raise BadAnswer("the diff has a --- line without its +++ line")
         old, new = _name(lines[position]), _name(lines[position + 1])
-        source = base.get(old, "") if old is not None else ""
-        if old is not None and old not in base:
+        if old is not None and old not in base and old not in changed:
             raise BadAnswer(f"the diff changes {old[:100]}, which is not there")
+        source = "" if old is None else changed.get(old) or base.get(old, "")
         position, text = _apply_hunks(lines, position + 2, source, new or old or "")
         if new is None:
             changed[old or ""] = None
@@ -114,6 +119,22 @@ def apply(diff: str, base: dict[str, str]) -> dict[str, str | None]:
     if not changed:
         raise BadAnswer("the diff changes no file")
     return changed
+
+
+def _apply_git_header(lines: Iterable[str], old: str, new: str, base: dict[str, str]) -> dict[str, str | None]:
+    """What git says above a file's hunks, and alone where there are none: an empty file, a file that moved."""
+    for line in lines:
+        if line.startswith(("diff --git ", "--- ", "@@")):
+            break
+        if line.startswith("new file mode "):
+            return {new: ""}
+        if line.startswith("deleted file mode "):
+            return {old: None}
+        if line.startswith("rename from "):
+            if old not in base:
+                raise BadAnswer(f"the diff moves {old[:100]}, which is not there")
+            return {old: None, new: base[old]}
+    return {}
 
 
 def lines_of(text: str) -> list[str]:

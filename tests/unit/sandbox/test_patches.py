@@ -18,6 +18,27 @@ DIFF = """--- a/a.py
 """
 
 
+def test_what_git_says_without_hunks() -> None:
+    empty = "diff --git a/e.py b/e.py\nnew file mode 100644\nindex 0000000..e69de29\n"
+    moved = "diff --git a/a.py b/m.py\nsimilarity index 100%\nrename from a.py\nrename to m.py\n"
+    gone = "diff --git a/a.py b/a.py\ndeleted file mode 100644\nindex e69de29..0000000\n"
+    others = {path: text for path, text in BASE.items() if path != "a.py"}
+    assert files_of(empty, BASE, None) == {**BASE, "e.py": ""}
+    assert files_of(empty + DIFF, BASE, None) == {**BASE, "e.py": "", "a.py": "one\n2\nthree\n"}
+    assert files_of(moved, BASE, None) == {**others, "m.py": BASE["a.py"]}
+    renamed = moved + DIFF.replace("+++ b/a.py", "+++ b/m.py")
+    assert files_of(renamed, BASE, None) == {**others, "m.py": "one\n2\nthree\n"}
+    assert files_of(gone, BASE, None) == others
+    with pytest.raises(BadAnswer, match="not there"):
+        files_of(moved.replace("a.py", "x.py"), BASE, None)
+
+
+def test_a_second_section_for_a_file_is_put_onto_the_first() -> None:
+    base = {"a": "1\n2\n3\n"}
+    first, second = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+one\n", "--- a/a\n+++ b/a\n@@ -3 +3 @@\n-3\n+three\n"
+    assert files_of(first + second, base, None) == {"a": "one\n2\nthree\n"}
+
+
 def test_a_diff() -> None:
     assert files_of(DIFF, BASE, None) == {**BASE, "a.py": "one\n2\nthree\n"}
     assert files_of("diff --git a/a.py b/a.py\nindex 1..2\n" + DIFF, BASE, None)["a.py"] == "one\n2\nthree\n"
