@@ -7,6 +7,7 @@ Whatever fails while it is busy (cancellation too) leaves it in an unknown state
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import shlex
@@ -33,6 +34,7 @@ _HEADER = struct.Struct(">I")
 _START_SECONDS = 60.0
 _GRACE_SECONDS = 4.0
 """The init keeps every limit by itself; this much later it is taken for dead."""
+_LIMIT_TRIES, _LIMIT_WAIT_SECONDS = 20, 0.05
 _MAX_REPORT_BYTES = 1 << 16
 _OVERHEAD_BYTES = 8 << 20
 _OVERHEAD_PROCESSES = 4
@@ -202,13 +204,23 @@ class Jail:
 
     # one run
 
-    def limit(self, limits: RunLimits, result_bytes: int) -> None:
-        """Set the group's limits for the runs that follow."""
+    async def limit(self, limits: RunLimits, result_bytes: int) -> None:
+        """Set the group's limits for the runs that follow. JailLost where what a run left takes more than that."""
         assert self._group is not None
         slack = _OVERHEAD_BYTES + 2 * limits.output_bytes + result_bytes
         wanted = (self._base_bytes + limits.memory_bytes + slack, limits.processes + _OVERHEAD_PROCESSES)
         if wanted != self._limits:
-            self._group.limit(*wanted)
+            for left in reversed(range(_LIMIT_TRIES)):
+                try:
+                    self._group.limit(*wanted)
+                    break
+                except OSError as error:
+                    if error.errno != errno.EBUSY:
+                        raise
+                    if not left:
+                        raise JailLost("what was built takes more memory than the limit", out_of_memory=True) from error
+                # the init empties /tmp after its report, and nobody tells when the kernel has the memory back
+                await asyncio.sleep(_LIMIT_WAIT_SECONDS)
             self._limits = wanted
 
     async def wipe(self) -> None:
@@ -233,7 +245,7 @@ class Jail:
         build_writable: bool = False,
     ) -> Report:
         """Run the processes until the first of them ends or a limit is reached. The descriptors stay ours."""
-        self.limit(limits, result_bytes)
+        await self.limit(limits, result_bytes)
         if "pids" not in self.site.hierarchy.parents:
             tasks = limits.processes + _OVERHEAD_PROCESSES
             processes = [msgspec.structs.replace(process, tasks=tasks) for process in processes]

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from itertools import islice
 from typing import Any, cast
 
 MAX_FILES = 1000
-_GIT_NAMES = re.compile(r"^diff --git a/(.+) b/(.+)$")
+MAX_CHARACTERS = 16 << 20
+"""Of the files that a diff changes, each counted as often as it is changed."""
+_HEADER_LINES = 8
 _HUNK = re.compile(r"^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 STEERS_TESTS = (
     "conftest.py",
@@ -95,46 +95,69 @@ def steers_tests(name: str) -> bool:
 def apply(diff: str, base: dict[str, str]) -> dict[str, str | None]:
     """Apply a unified diff; None: the file is deleted. Every context line must be where the diff says."""
     changed: dict[str, str | None] = {}
+    moved: set[tuple[str, str]] = set()
     lines = lines_of(diff)
-    position = 0
+    position = copied = 0
     while position < len(lines):
         if not lines[position].startswith("--- "):
+            if lines[position].startswith("diff --git "):
+                _apply_git_header(lines[position : position + _HEADER_LINES], base, changed, moved)
             position += 1
-            if names := _GIT_NAMES.match(lines[position - 1]):
-                changed |= _apply_git_header(islice(lines, position, None), names[1], names[2], base)
             continue
         if position + 1 >= len(lines) or not lines[position + 1].startswith("+++ "):
             raise BadAnswer("the diff has a --- line without its +++ line")
         old, new = _name(lines[position]), _name(lines[position + 1])
-        if old is not None and old not in base and old not in changed:
-            raise BadAnswer(f"the diff changes {old[:100]}, which is not there")
-        source = "" if old is None else changed.get(old) or base.get(old, "")
+        is_moved = (old, new) in moved
+        source = "" if old is None else _current(new if is_moved and new else old, base, changed)
+        copied += len(source)
+        if copied > MAX_CHARACTERS or len(changed) > MAX_FILES:
+            raise BadAnswer("the diff changes too much")
         position, text = _apply_hunks(lines, position + 2, source, new or old or "")
         if new is None:
             changed[old or ""] = None
         else:
             changed[new] = text
-            if old is not None and old != new:
+            if old is not None and old != new and not is_moved:
                 changed[old] = None
     if not changed:
         raise BadAnswer("the diff changes no file")
     return changed
 
 
-def _apply_git_header(lines: Iterable[str], old: str, new: str, base: dict[str, str]) -> dict[str, str | None]:
-    """What git says above a file's hunks, and alone where there are none: an empty file, a file that moved."""
-    for line in lines:
+def _current(path: str, base: dict[str, str], changed: dict[str, str | None]) -> str:
+    text = changed[path] if path in changed else base.get(path)
+    if text is None:
+        raise BadAnswer(f"the diff changes {path[:100]}, which is not there")
+    return text
+
+
+def _apply_git_header(
+    lines: list[str], base: dict[str, str], changed: dict[str, str | None], moved: set[tuple[str, str]]
+) -> None:
+    """What git says above a file's hunks, and alone where there are none: an empty, moved or copied file."""
+    said = lines[0].removeprefix("diff --git ").rstrip("\n")
+    # of a file that keeps its name git writes `a/NAME b/NAME`, whatever is in NAME
+    half = len(said) // 2
+    name = said[2:half] if said[half : half + 3] == " b/" and said[2:half] == said[half + 3 :] else None
+    source = ""
+    for line in lines[1:]:
         if line.startswith(("diff --git ", "--- ", "@@")):
-            break
-        if line.startswith("new file mode "):
-            return {new: ""}
-        if line.startswith("deleted file mode "):
-            return {old: None}
-        if line.startswith("rename from "):
-            if old not in base:
-                raise BadAnswer(f"the diff moves {old[:100]}, which is not there")
-            return {old: None, new: base[old]}
-    return {}
+            return
+        if line.startswith(("new file mode ", "deleted file mode ")):
+            if name is None:
+                raise BadAnswer("the diff has a name that is not understood")
+            changed[name] = "" if line.startswith("new") else None
+        elif line.startswith(("rename from ", "copy from ")):
+            source = line.split(" from ", 1)[1].rstrip("\n")
+        elif line.startswith(("rename to ", "copy to ")):
+            target = line.split(" to ", 1)[1].rstrip("\n")
+            if source not in base:
+                raise BadAnswer(f"the diff moves {source[:100]}, which is not there")
+            # of the tree as it was: two files may change places
+            changed[target] = base[source]
+            moved.add((source, target))
+            if line.startswith("rename"):
+                changed.setdefault(source, None)
 
 
 def lines_of(text: str) -> list[str]:
@@ -146,7 +169,16 @@ def lines_of(text: str) -> list[str]:
 
 def _name(line: str) -> str | None:
     name = line[4:].split("\t")[0].strip()
+    if len(name) > 1 and name[0] == name[-1] == '"':  # git's way to write other letters, by their UTF-8 bytes
+        octets = re.sub(r"\\([0-7]{3}|.)", lambda one: _unescaped(one[1]), name[1:-1])
+        name = octets.encode("latin-1", "replace").decode("utf-8", "replace")
     return None if name == "/dev/null" else re.sub(r"^[ab]/", "", name)
+
+
+def _unescaped(code: str) -> str:
+    if len(code) == 3:
+        return chr(int(code, 8) & 0xFF)
+    return {"n": "\n", "t": "\t"}.get(code, code)
 
 
 def _apply_hunks(lines: list[str], position: int, source: str, name: str) -> tuple[int, str]:

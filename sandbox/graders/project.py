@@ -8,6 +8,7 @@ a line counts only with a word that the command read before it loaded the answer
 unless every expected test is reported once.
 """
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -48,7 +49,8 @@ async def judge_project(session: Session, grader: ProjectGrader) -> list[TestVer
 async def _judged(session: Session, grader: ProjectGrader) -> list[TestVerdict]:
     try:
         answer = session.program.decode("utf-8")
-        tree = files_of(answer, grader.files, grader.target, may_steer=not grader.in_process)
+        # in a thread: an answer may make it long
+        tree = await asyncio.to_thread(files_of, answer, grader.files, grader.target, may_steer=not grader.in_process)
     except (BadAnswer, UnicodeDecodeError) as error:
         raise CompileError(str(error)) from None
     await unpack(session, tree)

@@ -21,6 +21,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 from typing import NoReturn
 
 ADDRESS = b"\0headwater-answer"
@@ -29,6 +30,7 @@ FOLDER, TREE = "/tests", "/build"
 REPORT = 3
 MAX_COMMAND_BYTES = 1 << 17
 CHUNK_BYTES = 1 << 16
+GRACE_SECONDS = 1.0
 USAGE = "answer [-i] COMMAND [ARGUMENT...]: run it in the answer's tree, as its user; -i: with our standard input"
 _STATUS = struct.Struct(">i")
 
@@ -79,7 +81,11 @@ def run_starter(descriptors: "list[int]", process: "dict[str, object]") -> None:
     os.close(descriptors[0])
     while True:
         caller, _ = listener.accept()
-        if os.fork() == 0:
+        try:
+            pid = os.fork()
+        except BlockingIOError:
+            pid = -1  # no process is left to be had: the caller sees its connection close
+        if pid == 0:
             listener.close()
             start(caller)
         caller.close()
@@ -91,7 +97,7 @@ def start(caller: socket.socket) -> NoReturn:
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     message, streams, _, _ = socket.recv_fds(caller, MAX_COMMAND_BYTES, 3)
-    command: list[str] = json.loads(message)
+    command: list[str] = json.loads(message.decode("utf-8", "surrogateescape"))
     pid = os.fork()
     if pid == 0:
         os.setsid()
@@ -102,9 +108,9 @@ def start(caller: socket.socket) -> NoReturn:
         kernel.reset_signals()
         try:
             os.execvp(command[0], command)
-        except OSError as error:
-            os.write(2, f"{command[0]}: {error.strerror}\n".encode())
-            os._exit(127)
+        except (OSError, ValueError) as error:
+            os.write(2, f"{command[0]}: {error}\n".encode(errors="replace"))
+            os._exit(126 if isinstance(error, PermissionError) else 127)
     for stream in streams:
         os.close(stream)
     poll = select.poll()
@@ -133,13 +139,15 @@ def call(words: "list[str]") -> int:
     """Have the answer's side run a command: its exit status, as a shell shows it."""
     with_stdin = words[:1] == ["-i"]
     command = words[1:] if with_stdin else words
-    message = json.dumps(command).encode()
+    message = json.dumps(command, ensure_ascii=False).encode("utf-8", "surrogateescape")
     if not command or len(message) > MAX_COMMAND_BYTES:
         print(USAGE if not command else "answer: the command is too long", file=sys.stderr)
         return 2
     stdin, to_stdin = os.pipe()
     from_stdout, stdout = os.pipe()
     from_stderr, stderr = os.pipe()
+    for end in (stdin, stdout, stderr):
+        os.fchmod(end, 0o666)  # programs open /dev/stdin and its like
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as starter:
         try:
             starter.connect(ADDRESS)
@@ -171,9 +179,8 @@ def copy(starter: socket.socket, to_stdin: "int | None", outputs: "dict[int, int
         for end, _ in poll.poll():
             if end == starter.fileno():
                 told = starter.recv(_STATUS.size)
-                for output, ours in outputs.items():
-                    while pass_on(output, ours):
-                        pass
+                poll.unregister(starter)
+                drain(poll, outputs)
                 return told
             if end in outputs:
                 if pass_on(end, outputs[end]) is False:
@@ -195,6 +202,16 @@ def copy(starter: socket.socket, to_stdin: "int | None", outputs: "dict[int, int
                 poll.register(to_stdin, select.POLLOUT)
             else:
                 poll.register(0, select.POLLIN)
+
+
+def drain(poll: select.poll, outputs: "dict[int, int]") -> None:
+    """Pass the rest on: to the end, or for GRACE_SECONDS where something that was left behind keeps a pipe open."""
+    deadline = time.monotonic() + GRACE_SECONDS
+    while outputs and (left := deadline - time.monotonic()) > 0:
+        for end, _ in poll.poll(left * 1000):
+            if end not in outputs or pass_on(end, outputs[end]) is False:
+                poll.unregister(end)
+                outputs.pop(end, None)
 
 
 def pass_on(end: int, ours: int) -> "bool | None":

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from sandbox import GraderFault, Judge, Judgement, score
-from schemas import Limits, NamedTest, ProjectGrader, VerdictKind
+from schemas import Limits, NamedTest, ProjectGrader, StdioGrader, StdioTest, VerdictKind
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 K = VerdictKind
@@ -448,3 +448,29 @@ def pytest_runtest_logreport(report):
     for value, kind in ((2, K.ACCEPTED), (3, K.WRONG_ANSWER)):
         result = await judge.judge(f"def f(x):\n    return {value}\n", grader)
         assert kinds(result) == [kind], result.tests
+
+
+async def test_answers_streams_are_what_programs_expect(judge: Judge) -> None:
+    """`/dev/stdin` and its like can be opened; what a helper of the command's prints after its end arrives."""
+    test = f"""{SAY}
+status=0
+answer bash -c 'echo warn > /dev/stderr' 2> warned; answer ./absent 2> none || status=$?
+say small "$(echo hi | answer -i cat /dev/stdin) $(cat warned) $status" "hi warn 127"
+say large "$(answer sh -c '(sleep 0.2; echo late) & echo now' | tr '\\n' ' ')" "now late "
+"""
+    result = await judge.judge(json.dumps({"add.py": SUM}), msgspec.structs.replace(APART, test=test))
+    assert kinds(result) == [K.ACCEPTED, K.ACCEPTED], result.tests
+
+
+async def test_what_a_build_leaves_is_no_fault(judge: Judge) -> None:
+    """Attack 93: it holds more memory than the tests may have, in /build for good and in /tmp for a moment."""
+    limits = Limits(memory_bytes=100 << 20)
+    report = "echo PASS small >&3; echo PASS large >&3"
+    for place, kind in (("/build/a", K.MEMORY_LIMIT), ("/tmp/a", K.ACCEPTED)):
+        build = f"head -c 150000000 /dev/zero > {place}"
+        grader = msgspec.structs.replace(APART, build=build, test=report, limits=limits)
+        result = await judge.judge(json.dumps({"add.py": SUM}), grader)
+        assert kinds(result) == [kind, kind], result
+    large = "char a[150 << 20] = {1};\nint main() { return a[0] - 1; }"
+    grader = StdioGrader(tests=(StdioTest(stdout=""),), language="cpp", limits=Limits(memory_bytes=64 << 20))
+    assert kinds(await judge.judge(large, grader)) == [K.MEMORY_LIMIT]

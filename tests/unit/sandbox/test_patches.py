@@ -33,6 +33,46 @@ def test_what_git_says_without_hunks() -> None:
         files_of(moved.replace("a.py", "x.py"), BASE, None)
 
 
+def test_files_that_change_places_are_taken_as_they_were() -> None:
+    base = {"a": "A\n", "b": "B\n"}
+    move = "diff --git a/{0} b/{1}\nsimilarity index 100%\nrename from {0}\nrename to {1}\n".format
+    assert files_of(move("a", "b") + move("b", "a"), base, None) == {"a": "B\n", "b": "A\n"}
+    assert files_of(move("a", "b") + move("b", "c"), base, None) == {"b": "A\n", "c": "B\n"}
+    copy = move("a", "c").replace("rename", "copy")
+    assert files_of(copy, base, None) == {**base, "c": "A\n"}
+    edited = copy + "--- a/a\n+++ b/c\n@@ -1 +1 @@\n-A\n+C\n"
+    assert files_of(edited, base, None) == {**base, "c": "C\n"}
+
+
+def test_a_file_emptied_or_deleted_is_not_there_as_it_was() -> None:
+    base = {"x": "old\n"}
+    empty, fill = "--- x\n+++ x\n@@ -1 +0,0 @@\n-old\n", "--- x\n+++ x\n@@ -0,0 +1 @@\n+new\n"
+    assert files_of(empty + fill, base, None) == {"x": "new\n"}
+    with pytest.raises(BadAnswer, match="not there"):
+        files_of(empty.replace("+++ x", "+++ /dev/null") + fill, base, None)
+
+
+def test_names_of_other_letters_and_with_blanks() -> None:
+    base = {"\u00fc.py": "1\n", "x b/y": ""}
+    quoted = '--- "a/\\303\\274.py"\n+++ "b/\\303\\274.py"\n@@ -1 +1 @@\n-1\n+2\n'
+    gone = "diff --git a/x b/y b/x b/y\ndeleted file mode 100644\n"
+    assert files_of(quoted + gone, base, None) == {"\u00fc.py": "2\n"}
+
+
+@pytest.mark.parametrize(
+    "diff",
+    [
+        "--- /dev/null\n+++ x\n@@ -0,0 +1,50000 @@\n" + "+\n" * 50_000 + "--- x\n+++ x\n@@ -0,0 +0,0 @@\n" * 5000,
+        "".join(f"--- big\n+++ c{n}\n@@ -0,0 +0,0 @@\n" for n in range(400)),
+        "".join(f"--- /dev/null\n+++ c{n}\n@@ -0,0 +0,0 @@\n" for n in range(2000)),
+    ],
+    ids=["one file again and again", "copies", "files"],
+)
+def test_a_diff_that_would_take_for_ever_is_refused(diff: str) -> None:
+    with pytest.raises(BadAnswer, match=r"too much|not there"):
+        files_of(diff, {"big": "x" * 1_000_000 + "\n"}, None)
+
+
 def test_a_second_section_for_a_file_is_put_onto_the_first() -> None:
     base = {"a": "1\n2\n3\n"}
     first, second = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+one\n", "--- a/a\n+++ b/a\n@@ -3 +3 @@\n-3\n+three\n"
