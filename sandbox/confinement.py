@@ -11,6 +11,7 @@ import stat
 import sys
 import sysconfig
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from sandbox.toolchains import Toolchain, python_interpreter
@@ -91,6 +92,7 @@ def binds(toolchain: Toolchain) -> list[Bind]:
     ]
 
 
+@cache
 def pytest_packages() -> list[str]:
     """The folders (and files) of pytest and of what it needs, if this Python has it."""
     found: list[str] = []

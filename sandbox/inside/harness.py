@@ -183,7 +183,7 @@ def copy(starter: socket.socket, to_stdin: "int | None", outputs: "dict[int, int
                 drain(poll, outputs)
                 return told
             if end in outputs:
-                if pass_on(end, outputs[end]) is False:
+                if not pass_on(end, outputs[end]):
                     poll.unregister(end)
                     os.close(end)
                     del outputs[end]
@@ -209,17 +209,17 @@ def drain(poll: select.poll, outputs: "dict[int, int]") -> None:
     deadline = time.monotonic() + GRACE_SECONDS
     while outputs and (left := deadline - time.monotonic()) > 0:
         for end, _ in poll.poll(left * 1000):
-            if end not in outputs or pass_on(end, outputs[end]) is False:
+            if end not in outputs or not pass_on(end, outputs[end]):
                 poll.unregister(end)
                 outputs.pop(end, None)
 
 
-def pass_on(end: int, ours: int) -> "bool | None":
-    """Pass on what is there: whether there may be more at once; None: not yet; False: never again."""
+def pass_on(end: int, ours: int) -> bool:
+    """Pass on what is there: whether there may ever be more."""
     try:
         data = os.read(end, CHUNK_BYTES)
     except BlockingIOError:
-        return None
+        return True
     if not data:
         return False
     try:

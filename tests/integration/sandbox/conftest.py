@@ -1,8 +1,11 @@
 """One Judge for the tests of a module: what one test does must not show in the next, as in production."""
 
-import pytest
+from collections.abc import AsyncIterator
 
-from sandbox import SandboxUnavailable, probe
+import pytest
+import pytest_asyncio
+
+from sandbox import Judge, SandboxUnavailable, probe
 from sandbox.host import HostReport
 
 
@@ -13,3 +16,10 @@ def host() -> HostReport:
     if report.problem is not None:
         raise SandboxUnavailable(report.problem)
     return report
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def judge() -> AsyncIterator[Judge]:
+    """One Judge with one place: jobs follow one another in the same jail."""
+    async with Judge(1) as judge:
+        yield judge

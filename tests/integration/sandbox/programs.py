@@ -1,4 +1,7 @@
-"""Programs that the tests of this folder judge."""
+"""Programs that the tests of this folder judge, and how they ended."""
+
+from sandbox import Judgement
+from schemas import VerdictKind
 
 PATCHED_ASSERTS = """
 import builtins
@@ -170,3 +173,8 @@ QUESTIONS = (
     "f(2).get('a', 3) == 3",
 )
 """Each is true of some plain value, and must not be true of a liar."""
+
+
+def kinds(result: Judgement) -> list[VerdictKind]:
+    """Each test's, or the job's where there are none."""
+    return [test.kind for test in result.tests] or [result.kind]

@@ -9,14 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 import pytest
-import pytest_asyncio
 
-from sandbox import Judge, Judgement, score
+from sandbox import Judge, score
 from sandbox.confinement import reachable
 from schemas import (
     Checker,
@@ -30,20 +28,10 @@ from schemas import (
     VerdictKind,
 )
 from streams.sources.humaneval import problems
+from tests.integration.sandbox.programs import kinds
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 K = VerdictKind
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def judge() -> AsyncIterator[Judge]:
-    """One Judge with one place: jobs follow one another in the same jail."""
-    async with Judge(1) as judge:
-        yield judge
-
-
-def kinds(result: Judgement) -> list[VerdictKind]:
-    return [test.kind for test in result.tests] or [result.kind]
 
 
 def call(*tests: FunctionTest, limits: Limits | None = None) -> FunctionGrader:
