@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.headwater-ready
-PACKAGES := schemas wire sandbox streams learner headwater
+PACKAGES := schemas wire sandbox tasks streams learner headwater
 # the broker that the integration tests take: bundled, kafka, or HOST:PORT
 BROKER ?= bundled
 

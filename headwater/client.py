@@ -17,7 +17,7 @@ from typing import Any, Self
 import msgspec
 
 from headwater.errors import NotAnswered
-from headwater.prompt_files import check_prompt
+from headwater.files.prompt_files import check_prompt
 from headwater.reading import Place, end_offsets, read_topics
 from schemas import (
     Event,
@@ -36,10 +36,10 @@ from schemas import (
 from schemas.codec import decode
 from schemas.ids import rollout_digest
 from schemas.topics import EVALUATIONS, PROMPTS_PREFIX, REWARDS, ROLLOUTS, TopicSpec
-from wire.publisher import Publisher
-from wire.records import Outgoing
-from wire.settings import KafkaSettings, from_environment
-from wire.topics import declare_domain, declare_grader
+from wire.kafka.publisher import Publisher
+from wire.kafka.records import Outgoing
+from wire.kafka.settings import KafkaSettings, from_environment
+from wire.kafka.topics import declare_domain, declare_grader
 
 QUIET_SECONDS = 900.0
 """Without a single evaluation group ending for so long, an evaluation is given up."""

@@ -4,13 +4,13 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
 from aiokafka import TopicPartition
 
-from wire import offsets
-from wire.clients import broker_errors
-from wire.offsets import probe
-from wire.records import Record
-from wire.settings import KafkaSettings
-from wire.tail import Tail
-from wire.topics import existing_topics
+from wire.kafka import offsets
+from wire.kafka.clients import broker_errors
+from wire.kafka.offsets import probe
+from wire.kafka.records import Record
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.tail import Tail
+from wire.kafka.topics import existing_topics
 
 type Place = tuple[str, int]
 """A logical topic and a partition of it."""

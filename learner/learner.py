@@ -18,32 +18,32 @@ from typing import Any
 
 import msgspec
 
-from learner.checkpoint import load_position, newest_checkpoint
+from learner.book.feed import Batch, Ended, Feed
+from learner.book.incarnation import check_newest, take_incarnation
+from learner.book.ledger import Ledger, roll_back
+from learner.book.position import TRAINED, Position, check_position
 from learner.config import LearnerConfig
 from learner.durable import remove_leftovers
-from learner.engine import check_compiler
 from learner.errors import TooManySkippedSteps
-from learner.feed import Batch, Ended, Feed
-from learner.incarnation import check_newest, take_incarnation
-from learner.ledger import Ledger, roll_back
 from learner.metrics_log import MetricsLog, UpdateSeconds, update_line
-from learner.position import TRAINED, Position, check_position
-from learner.samples import usable
-from learner.step import StepResult
-from learner.trainer import Trainer
+from learner.training.checkpoint import load_position, newest_checkpoint
+from learner.training.engine import check_compiler
+from learner.training.samples import usable
+from learner.training.step import StepResult
+from learner.training.trainer import Trainer
 from schemas import DropReason, MalformedEvent, PolicyVersion, Progress, UnknownVersion, WeightUpdate
 from schemas.codec import decode
 from schemas.errors import SchemaError
 from schemas.topics import PROGRESS, TRAJECTORIES, WEIGHTS
 from wire.errors import UpgradeFirst
-from wire.log_reader import LogReader
+from wire.kafka.log_reader import LogReader
+from wire.kafka.publisher import Publisher
+from wire.kafka.records import Outgoing, Record
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.tail import Tail
+from wire.kafka.topics import read_log_id
 from wire.metrics import Metrics
-from wire.publisher import Publisher
-from wire.records import Outgoing, Record
-from wire.settings import KafkaSettings
-from wire.snapshots import describe
-from wire.tail import Tail
-from wire.topics import read_log_id
+from wire.weights.snapshots import describe
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from typing import IO, Any
 
 import msgspec
 
-from learner.feed import Batch
-from learner.step import StepResult
+from learner.book.feed import Batch
+from learner.training.step import StepResult
 from schemas import PolicyVersion
 
 METRICS = "metrics.jsonl"

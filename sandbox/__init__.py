@@ -12,16 +12,16 @@ from sandbox.scoring import score
 
 if TYPE_CHECKING:
     from sandbox.evaluate import execute_and_evaluate
-    from sandbox.host import HostReport, probe
+    from sandbox.jail.host import HostReport, probe
     from sandbox.judge import Judge
     from sandbox.judgement import Judgement
 
 _LATER = {
-    "HostReport": "sandbox.host",
+    "HostReport": "sandbox.jail.host",
     "Judge": "sandbox.judge",
     "Judgement": "sandbox.judgement",
     "execute_and_evaluate": "sandbox.evaluate",
-    "probe": "sandbox.host",
+    "probe": "sandbox.jail.host",
 }
 
 __all__ = [

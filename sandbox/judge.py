@@ -12,15 +12,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sandbox import controlgroups, host, launcher, toolchains
-from sandbox.compile_cache import CompileCache
 from sandbox.errors import GraderFault, SandboxUnavailable
 from sandbox.graders import judge_program
-from sandbox.jails import Jail, Site
+from sandbox.jail import controlgroups, host, launcher
+from sandbox.jail.compile_cache import CompileCache
+from sandbox.jail.jails import Jail, Site
+from sandbox.jail.pool import Pool
+from sandbox.jail.session import Session, Spent
 from sandbox.judgement import Judgement
-from sandbox.pool import Pool
-from sandbox.session import Session, Spent
-from sandbox.toolchains import Toolchain
+from sandbox.languages import toolchains
+from sandbox.languages.toolchains import Toolchain
 from schemas import ExactGrader, ExternalGrader, FunctionGrader, FunctionTest, Grader, ProjectGrader, VerdictKind
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sandbox.jails import Report
+from sandbox.jail.jails import Report
 from sandbox.limits import RunLimits
 from schemas import TestVerdict, VerdictKind
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 
-from wire.broker_process import BrokerProcess
-from wire.bundled_broker import BundledBroker
-from wire.settings import KafkaSettings
-from wire.topics import apply_topics
+from wire.broker.bundled import BundledBroker
+from wire.broker.process import BrokerProcess
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import apply_topics
 
 PARTITIONS = 4
 """Of every topic on which a group meets."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from learner.learner import run_learner
 from tests.learner_support import learner_config
+from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
-from wire.settings import KafkaSettings
 
 
 def main() -> None:

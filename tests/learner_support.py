@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from learner.config import LearnerConfig
-from learner.engine import Engine
+from learner.training.engine import Engine
 from schemas import Member, PolicyVersion, SourcePosition, TokenSpan, Trajectory
 from schemas.tokens import pack_logprobs, pack_token_ids
 

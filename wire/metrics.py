@@ -24,7 +24,7 @@ class Metrics:
         ProcessCollector(registry=self.registry)  # process_resident_memory_bytes and its like
         registry = self.registry
 
-        # every hop (wire.processor, wire.runner)
+        # every hop (wire.hop.processor, wire.hop.runner)
         self.events_in = Counter(
             "headwater_events_in", "Events delivered to a hop.", ["hop", "topic"], registry=registry
         )

@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from wire.broker_process import BrokerProcess, free_port  # noqa: E402 - this file is run by its path
+from wire.broker.process import BrokerProcess, free_port  # noqa: E402 - this file is run by its path
 from wire.errors import BrokerFailed  # noqa: E402
 
 CACHE = ROOT / "build" / "kafka"

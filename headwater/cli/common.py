@@ -12,8 +12,8 @@ from headwater.errors import HeadwaterError, Interrupted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from headwater.run_directory import RunDirectory
-    from wire.settings import KafkaSettings
+    from headwater.files.run_directory import RunDirectory
+    from wire.kafka.settings import KafkaSettings
 
 Bootstrap = Annotated[
     str | None,
@@ -50,7 +50,7 @@ def kafka(bootstrap: str | None, prefix: str | None, runs: Path = RUNS) -> "Kafk
     """
     import os
 
-    from wire.settings import from_environment
+    from wire.kafka.settings import from_environment
 
     if bootstrap is None and "HEADWATER_KAFKA_BOOTSTRAP" not in os.environ:
         bootstrap = _only_running(runs)
@@ -71,7 +71,7 @@ def given_kafka(bootstrap: str | None, prefix: str | None) -> "KafkaSettings | N
 
 def run_directory(run: Path, runs: Path = RUNS) -> "RunDirectory":
     """The directory of a run given by its name or path. Raises RunDirectoryError."""
-    from headwater.run_directory import RunDirectory
+    from headwater.files.run_directory import RunDirectory
 
     path = run if run.is_dir() or not (runs / run).is_dir() else runs / run
     directory = RunDirectory(path.resolve())
@@ -90,7 +90,7 @@ def console() -> "Console":
 
 
 def _only_running(runs: Path) -> str:
-    from headwater.run_directory import RunDirectory
+    from headwater.files.run_directory import RunDirectory
 
     found = [RunDirectory(path.parent).serving_broker() for path in sorted(runs.glob("*/bootstrap"))]
     found = [address for address in found if address]

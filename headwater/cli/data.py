@@ -9,9 +9,9 @@ import typer
 from headwater.cli.common import RUNS, Bootstrap, Json, Prefix, Runs, console, kafka, run
 
 if TYPE_CHECKING:
-    from headwater.prompt_files import CheckedPrompts
+    from headwater.files.prompt_files import CheckedPrompts
     from schemas import Reward
-    from wire.settings import KafkaSettings
+    from wire.kafka.settings import KafkaSettings
 
 _SHOWN_REFUSALS = 20
 
@@ -40,7 +40,7 @@ def publish(
 
     Example: headwater publish s3://bucket/prompts.parquet --bootstrap kafka:9092
     """
-    from headwater.prompt_files import CheckedPrompts
+    from headwater.files.prompt_files import CheckedPrompts
 
     settings = kafka(bootstrap, prefix, runs)
     with CheckedPrompts(file) as checked:
@@ -122,7 +122,7 @@ def topics_apply(
 
     Example: headwater topics apply --partitions 12 --replication 3 --bootstrap kafka:9092
     """
-    from wire.topics import apply_topics
+    from wire.kafka.topics import apply_topics
 
     settings = replace(kafka(bootstrap, prefix), transactions=transactions)
     names = {"domains": domain or (), "graders": grader or ()}

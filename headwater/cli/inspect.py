@@ -9,7 +9,7 @@ import typer
 from headwater.cli.common import RUNS, Bootstrap, Json, Prefix, Runs, console, given_kafka, kafka, run, run_directory
 
 if TYPE_CHECKING:
-    from headwater.status import Status
+    from headwater.look.status import Status
 
 ledger = typer.Typer(help="The record of how every group ended.", no_args_is_help=True)
 
@@ -32,7 +32,7 @@ def status(
 
     Example: headwater status --json | jq .alarms
     """
-    from headwater.status import read_status
+    from headwater.look.status import read_status
 
     found = run(read_status(kafka(bootstrap, prefix, runs)))
     if json_:
@@ -52,7 +52,7 @@ def doctor(json_: Json = False, runs: Runs = RUNS) -> None:
 
     from rich.table import Table
 
-    from headwater.doctor import examine
+    from headwater.look.doctor import examine
 
     findings = list(examine(runs))
     if json_:
@@ -82,7 +82,7 @@ def ledger_check(
 
     Example: headwater ledger check demo-1
     """
-    from headwater.ledger_check import check_run
+    from headwater.look.ledger_check import check_run
 
     directory = run_directory(run_, runs)
     if bootstrap is None:
@@ -116,7 +116,7 @@ def ledger_check(
 def _print_status(found: "Status") -> None:
     from rich.table import Table
 
-    from headwater.live import age
+    from headwater.look.live import age
 
     shown = console()
     shown.print(f"broker {found.bootstrap} · prefix {found.prefix} · log {found.log_id}", highlight=False)

@@ -12,7 +12,7 @@ from headwater.cli.scoring import Unenforced
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
-    from sandbox.cases import CaseResult
+    from sandbox.cases.check import CaseResult
     from sandbox.judgement import Judgement
     from schemas import Grader
 
@@ -48,7 +48,7 @@ def judge(
 
     Example: headwater judge solution.py --tests test_solution.py
     """
-    from headwater.judging import grader_for, read_program
+    from headwater.measure.judging import grader_for, read_program
     from sandbox.errors import GraderFault
 
     grader = grader_for(program, tests, language=language, function=function)
@@ -83,7 +83,7 @@ def cases(
 
     Example: headwater cases tests/cases/sandbox --json | jq 'select(.passed | not)'
     """
-    from sandbox.cases import BadCase, load
+    from sandbox.cases.check import BadCase, load
 
     allowed = _allowed(allow_unenforced)
     if not folder.is_dir():
@@ -96,7 +96,7 @@ def cases(
     passed = 0
 
     async def work() -> None:
-        from sandbox.cases import judge_cases
+        from sandbox.cases.check import judge_cases
 
         nonlocal passed
         async for result in judge_cases(loaded, at_a_time, allowed):
@@ -112,7 +112,7 @@ def cases(
 
 def _allowed(limits: list[str] | None) -> frozenset[str]:
     """The limits that need not be enforced. Raises HeadwaterError for a name that is none."""
-    from sandbox.host import ENFORCEABLE
+    from sandbox.jail.host import ENFORCEABLE
 
     unknown = sorted(set(limits or ()) - set(ENFORCEABLE))
     if unknown:

@@ -9,7 +9,7 @@ from headwater.cli.common import Bootstrap, Prefix
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
-    from wire.settings import KafkaSettings
+    from wire.kafka.settings import KafkaSettings
 
 HOPS = ("scheduler", "rollout", "dispatch", "sandbox", "reward", "collect", "recorder", "source")
 
@@ -77,8 +77,8 @@ def _run(
     import logging
 
     from headwater.cli.common import kafka
-    from headwater.roles import run_role
-    from headwater.run_directory import RunDirectory
+    from headwater.files.run_directory import RunDirectory
+    from headwater.run.roles import run_role
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
     for noisy in ("aiokafka", "faust", "mode"):
@@ -96,8 +96,8 @@ def _run(
             )
         )
     except Exception as error:
-        from headwater.failures import in_words, refuses_restart
-        from headwater.supervisor import REFUSED
+        from headwater.run.failures import in_words, refuses_restart
+        from headwater.run.supervisor import REFUSED
 
         words = in_words(error)
         if words is None:

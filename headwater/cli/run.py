@@ -9,9 +9,9 @@ from headwater.cli.common import RUNS, Bootstrap, Json, Prefix, Runs, console, g
 from headwater.errors import HeadwaterError, RunDirectoryError
 
 if TYPE_CHECKING:
-    from headwater.config import RunConfig
-    from headwater.run_directory import RunDirectory
-    from wire.settings import KafkaSettings
+    from headwater.config.run_config import RunConfig
+    from headwater.files.run_directory import RunDirectory
+    from wire.kafka.settings import KafkaSettings
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +39,7 @@ def demo(
 
     Example: headwater demo --seed 1 --name first
     """
-    from headwater.demo import demo_config
+    from headwater.run.demo import demo_config
 
     chosen = name or _free_name(runs, "demo")
     config = demo_config(model=model, seed=seed, name=chosen, max_updates=max_updates, overrides=set_ or [])
@@ -54,8 +54,8 @@ def init(
 
     Example: headwater init sums.toml --name sums
     """
-    from headwater.config import check_name
-    from headwater.config_template import template
+    from headwater.config.run_config import check_name
+    from headwater.config.template import template
 
     check_name(name)
     try:
@@ -87,9 +87,9 @@ def up(
     """
     import os
 
-    from headwater.config_load import load_config
-    from headwater.models import check_model
-    from headwater.prompt_files import check_files
+    from headwater.config.load import load_config
+    from headwater.files.prompt_files import check_files
+    from headwater.run.models import check_model
 
     if (config is None) == (resume is None):
         raise HeadwaterError("give either a configuration (`headwater up run.toml`) or --resume RUN")
@@ -119,7 +119,7 @@ def report(
 
     Example: headwater report demo-1
     """
-    from headwater.report import write_report
+    from headwater.report.report import write_report
 
     write_report(run_directory(run_, runs), None if json_ else console(), as_json=json_)
 
@@ -133,14 +133,14 @@ def export(
 
     Example: headwater export demo-1 my-model
     """
-    from headwater.export import export_model
+    from headwater.files.export import export_model
 
     version = export_model(run_directory(run_, runs), directory)
     typer.echo(f"policy version {version} is in {directory}")
 
 
 def _new(runs: Path, name: str) -> "RunDirectory":
-    from headwater.run_directory import RunDirectory
+    from headwater.files.run_directory import RunDirectory
 
     directory = RunDirectory((runs / name).resolve())
     if directory.config.exists():
@@ -158,9 +158,9 @@ def _free_name(runs: Path, base: str) -> str:
 
 
 def _up(config: "RunConfig", directory: "RunDirectory", settings: "KafkaSettings | None") -> None:
-    from headwater.display import Display
-    from headwater.report import write_report
-    from headwater.up import run_up
+    from headwater.look.display import Display
+    from headwater.report.report import write_report
+    from headwater.run.up import run_up
 
     shown = console()
     if settings is not None and config.broker.transactions != settings.transactions:

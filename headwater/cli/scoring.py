@@ -39,7 +39,7 @@ def score(
 
     Example: headwater score --dataset answers.jsonl --json | jq .reward
     """
-    from headwater.scoring import HUMANEVAL, file_answers, humaneval_answers, score_answers, summary
+    from headwater.measure.scoring import HUMANEVAL, file_answers, humaneval_answers, score_answers, summary
 
     answers = humaneval_answers(completions) if dataset == HUMANEVAL else file_answers(Path(dataset))
     if not answers:
@@ -97,7 +97,7 @@ def evaluate(
     """
     from rich.console import Console
 
-    from headwater.evaluate import EvaluateRequest, evaluate_model
+    from headwater.measure.evaluate import EvaluateRequest, evaluate_model
 
     notes = Console(stderr=True)
     request = EvaluateRequest(

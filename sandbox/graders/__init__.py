@@ -12,8 +12,8 @@ from sandbox.graders.project import judge_project
 from sandbox.graders.python_reward import judge_reward
 from sandbox.graders.stdio import judge_stdio
 from sandbox.graders.suite import judge_suite
+from sandbox.jail.session import CompileError, Session
 from sandbox.judgement import Judgement
-from sandbox.session import CompileError, Session
 from schemas import (
     CheckGrader,
     FunctionGrader,

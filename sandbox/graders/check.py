@@ -5,8 +5,8 @@ import json
 from sandbox import claims, judgement
 from sandbox.errors import GraderFault
 from sandbox.graders.common import PlainTest, apart, crash, message, require_compiled, verdict
+from sandbox.jail.session import Session, new_nonce
 from sandbox.limits import resolve
-from sandbox.session import Session, new_nonce
 from schemas import CheckGrader, TestVerdict, VerdictKind
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from sandbox import judgement
 from sandbox.errors import GraderFault
+from sandbox.jail.session import CompileError, Session
 from sandbox.limits import RunLimits, resolve
-from sandbox.session import CompileError, Session
 from schemas import Checker, StdioTest, VerdictKind
 
 MAX_WORDS = 500

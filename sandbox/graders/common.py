@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox import claims, judgement
-from sandbox.jails import TESTER, Process, Report
+from sandbox.jail.jails import TESTER, Process, Report
+from sandbox.jail.session import CompileError, Session, process_cpu_seconds
 from sandbox.limits import RunLimits
 from sandbox.scoring import shorten
-from sandbox.session import CompileError, Session, process_cpu_seconds
 from schemas import TestVerdict, VerdictKind
 
 MAX_SHOWN_CHARACTERS = 300

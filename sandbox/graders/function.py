@@ -3,13 +3,13 @@
 import json
 
 from sandbox import claims, judgement
-from sandbox.compare import same_value, untrusted
 from sandbox.errors import GraderFault
 from sandbox.graders.common import crash, message, require_compiled, shown_raw, shown_value, verdict
+from sandbox.graders.compare import same_value, untrusted
 from sandbox.inside.values import decode
-from sandbox.jails import Process
+from sandbox.jail.jails import Process
+from sandbox.jail.session import Session, new_nonce, process_cpu_seconds
 from sandbox.limits import RunLimits, resolve
-from sandbox.session import Session, new_nonce, process_cpu_seconds
 from schemas import FunctionGrader, FunctionTest, TestVerdict, VerdictKind
 
 MIN_RESULT_BYTES = 64 * 1024

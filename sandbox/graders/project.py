@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from sandbox import judgement
 from sandbox.errors import GraderFault, JailLost
 from sandbox.graders.common import PlainTest, crash, text, verdict
-from sandbox.jails import TESTER, Process, Report
-from sandbox.languages import BUILD
+from sandbox.graders.patches import STEERS_TESTS, BadAnswer, files_of, inside, steers_tests
+from sandbox.jail.jails import TESTER, Process, Report
+from sandbox.jail.session import MAX_LOG_CHARACTERS, CompileError, Session, lost, new_nonce, process_cpu_seconds
+from sandbox.languages.languages import BUILD
 from sandbox.limits import COMPILE, RunLimits, resolve
-from sandbox.patches import STEERS_TESTS, BadAnswer, files_of, inside, steers_tests
 from sandbox.scoring import shorten
-from sandbox.session import MAX_LOG_CHARACTERS, CompileError, Session, lost, new_nonce, process_cpu_seconds
 from schemas import NamedTest, ProjectGrader, TestVerdict, VerdictKind
 
 MAX_REPORT_BYTES = 4 << 20

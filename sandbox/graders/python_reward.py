@@ -12,10 +12,10 @@ from sandbox import claims, judgement
 from sandbox.errors import GraderFault
 from sandbox.graders.common import crash, message, require_compiled, sendable, shown_value
 from sandbox.inside.values import decode
-from sandbox.jails import Process
+from sandbox.jail.jails import Process
+from sandbox.jail.session import CompileError, Session, new_nonce, process_cpu_seconds
 from sandbox.judgement import Judgement
 from sandbox.limits import resolve
-from sandbox.session import CompileError, Session, new_nonce, process_cpu_seconds
 from schemas import PythonGrader, VerdictKind
 
 RESULT_BYTES = 64 * 1024

@@ -1,12 +1,12 @@
 """`stdio`: run the program once a test and compare what it prints."""
 
 from sandbox import claims, judgement
-from sandbox.compare import same_output
 from sandbox.graders.checker import open_checker
 from sandbox.graders.common import crash, require_compiled, shown, text, verdict
-from sandbox.jails import Process, Report
+from sandbox.graders.compare import same_output
+from sandbox.jail.jails import Process, Report
+from sandbox.jail.session import Session, new_nonce, process_cpu_seconds
 from sandbox.limits import RunLimits, resolve
-from sandbox.session import Session, new_nonce, process_cpu_seconds
 from schemas import StdioGrader, TestVerdict, VerdictKind
 
 

@@ -3,12 +3,12 @@
 import json
 
 from sandbox import claims, judgement
-from sandbox.confinement import pytest_packages
 from sandbox.errors import GraderFault
 from sandbox.graders.common import PlainTest, apart, crash, require_compiled, verdict
+from sandbox.graders.listing import is_test_file, list_tests, uses_pytest
+from sandbox.jail.confinement import pytest_packages
+from sandbox.jail.session import Session, new_nonce
 from sandbox.limits import resolve
-from sandbox.listing import is_test_file, list_tests, uses_pytest
-from sandbox.session import Session, new_nonce
 from schemas import NamedTest, TestVerdict, UnittestGrader, VerdictKind
 
 RESULT_BYTES = 4 << 20

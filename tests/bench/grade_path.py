@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import NewTopic
 
-from headwater.processes import RoleSpec, headwater_command, start_process, stop_process
+from headwater.run.processes import RoleSpec, headwater_command, start_process, stop_process
 from schemas import ExactGrader, PolicyVersion, Purpose, Rollout, Task, TokenSpan
 from schemas.codec import encode
 from schemas.ids import rollout_digest, rollout_id
@@ -26,10 +26,10 @@ from schemas.topics import REWARDS, ROLLOUTS
 from tests.bench.bare_hop import FETCH_WAIT_MS
 from tests.bench.measure import Measurement, alternate, cpu_seconds, percentile
 from tests.bench.output import steps
-from wire.bundled_broker import BundledBroker
-from wire.clients import make_admin, make_producer
-from wire.settings import KafkaSettings
-from wire.topics import apply_topics
+from wire.broker.bundled import BundledBroker
+from wire.kafka.clients import make_admin, make_producer
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import apply_topics
 
 PARTITIONS = 4
 PROMPT_TOKENS, ANSWER_TOKENS = 60, 60

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from learner.config import LearnerConfig
-from learner.engine import start_engine
-from learner.samples import Sample
-from learner.step import Clip, optimizer_step
+from learner.training.engine import start_engine
+from learner.training.samples import Sample
+from learner.training.step import Clip, optimizer_step
 from tests.bench.measure import Measurement, alternate
 from tests.bench.output import steps
 from tests.bench.small_model import bench_model

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from headwater.processes import RoleSpec, headwater_command, last_lines, start_process, stop_process
+from headwater.run.processes import RoleSpec, headwater_command, last_lines, start_process, stop_process
 from tests.bench.measure import Measurement
 from tests.bench.output import DIRECTORY, steps
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from streams.engines.base import SampleRequest
-from streams.engines.transformers_engine import TransformersEngine
-from streams.sources.functions import make_task
+from streams.rollout.engines.base import SampleRequest
+from streams.rollout.engines.transformers_engine import TransformersEngine
+from tasks.domains.functions import make_task
 from tests.bench.measure import Measurement, alternate
 from tests.bench.output import steps
 from tests.bench.small_model import bench_model

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandbox.controlgroups import PREFIX, start_time
 from sandbox.extract import extract_program
+from sandbox.jail.controlgroups import PREFIX, start_time
 from sandbox.judge import Judge
 from sandbox.judgement import Judgement
-from sandbox.toolchains import python_interpreter
+from sandbox.languages.toolchains import python_interpreter
 from schemas import FunctionGrader, FunctionTest, Grader, Limits, StdioGrader, StdioTest, VerdictKind
-from streams.sources import humaneval
+from tasks.domains import humaneval
 from tests.bench.bare_programs import run_all
 from tests.bench.measure import (
     Measurement,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from headwater.models import model_directory
+from headwater.run.models import model_directory
 
 DEMO_MODEL = "smollm2-135m-instruct"
 VOCABULARY = 512

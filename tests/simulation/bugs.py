@@ -9,17 +9,17 @@ from typing import Any
 
 import msgspec
 
-from learner.feed import Feed
-from learner.position import Position
+from learner.book.feed import Feed
+from learner.book.position import Position
 from schemas import DropReason, Event, PolicyVersion, Progress, Reward, Rollout, SourceEnd
-from streams import gather
-from streams.admission import Admission
-from streams.gather import Gather
-from streams.group import Group
-from streams.prompt_lane import Place, PromptLane
+from streams.collect import gather
+from streams.collect.gather import Gather
+from streams.collect.group import Group
+from streams.scheduler.admission import Admission
+from streams.scheduler.prompt_lane import Place, PromptLane
 from tests.simulation import learner as simulated_learner
-from wire.records import Outgoing
-from wire.watermark import Watermark
+from wire.hop.watermark import Watermark
+from wire.kafka.records import Outgoing
 
 Patch = tuple[Any, str, Any]
 

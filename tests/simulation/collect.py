@@ -1,12 +1,12 @@
 """Collect: the real Gather, one event at a time, with its floors."""
 
 from schemas import Rollout
-from streams.gather import End, Gather
-from streams.group import Close, assemble
+from streams.collect.gather import End, Gather
+from streams.collect.group import Close, assemble
 from tests.simulation.log import record
 from tests.simulation.world import Move, Role, World
-from wire.records import Outgoing
-from wire.watermark import Watermark
+from wire.hop.watermark import Watermark
+from wire.kafka.records import Outgoing
 
 TOPICS = ("generations", "rollouts", "rewards")
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from random import Random
 
 from schemas import Event, Execution, Rollout, TestVerdict, Verdict, VerdictKind
-from streams.dispatch import dispatch
-from streams.reward import reward_of
-from streams.sandbox_worker import fault_of
+from streams.grading.dispatch import dispatch
+from streams.grading.reward import reward_of
+from streams.grading.sandbox_worker import fault_of
 from tests.simulation.world import Move, Role, World
-from wire.records import Outgoing
-from wire.watermark import Watermark
+from wire.hop.watermark import Watermark
+from wire.kafka.records import Outgoing
 
 Handler = Callable[[Event], list[Outgoing]]
 

@@ -4,11 +4,11 @@ from collections import deque
 
 import msgspec
 
-from learner.feed import Ended, Feed
-from learner.position import Position, check_position
+from learner.book.feed import Ended, Feed
+from learner.book.position import Position, check_position
 from schemas import Progress, Snapshot, WeightUpdate
 from tests.simulation.world import RUN, Move, Role, World
-from wire.records import Outgoing
+from wire.kafka.records import Outgoing
 
 
 class Disk:

@@ -6,7 +6,7 @@ from zlib import crc32
 
 from schemas import Event
 from schemas.topics import topic_spec
-from wire.records import Outgoing, Record
+from wire.kafka.records import Outgoing, Record
 
 
 class Log:

@@ -3,8 +3,8 @@
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from learner.feed import Batch, Ended
-from learner.position import TRAINED, Position
+from learner.book.feed import Batch, Ended
+from learner.book.position import TRAINED, Position
 from schemas import (
     Cancel,
     CancelRequest,

@@ -18,7 +18,7 @@ from schemas import (
 )  # fmt: skip
 from tests.simulation.scheduler import DOMAINS
 from tests.simulation.world import Move, Role, World
-from wire.records import Outgoing
+from wire.kafka.records import Outgoing
 
 FUNCTION = FunctionGrader(entry_point="f", tests=(FunctionTest.of([1], 2),))
 EXACT = ExactGrader(answer="1")

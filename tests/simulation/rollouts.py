@@ -1,11 +1,11 @@
 """The rollout worker: the real plan around a sampler whose tokens are new at every attempt."""
 
 from schemas import Cancel, Generation, PolicyVersion, Purpose, Rollout, WeightUpdate
-from streams.engines.base import Completion, Span
-from streams.rollout_plan import found_samples, is_too_late, remaining_samples, rollout_of, unscorable_rollout
+from streams.rollout.engines.base import Completion, Span
+from streams.rollout.plan import found_samples, is_too_late, remaining_samples, rollout_of, unscorable_rollout
 from tests.simulation.world import Move, Role, World
-from wire.records import Outgoing
-from wire.watermark import Watermark
+from wire.hop.watermark import Watermark
+from wire.kafka.records import Outgoing
 
 MAX_JOBS = 3
 

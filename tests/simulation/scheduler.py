@@ -3,11 +3,11 @@
 from collections import deque
 
 from schemas import GroupDropped, PolicyVersion, Progress, Trajectory, WeightUpdate
-from streams.admission import Admission, AdmissionConfig
-from streams.prompt_lane import Place, PromptLane
+from streams.scheduler.admission import Admission, AdmissionConfig
+from streams.scheduler.prompt_lane import Place, PromptLane
 from tests.simulation.log import record
 from tests.simulation.world import RUN, Move, Role, World
-from wire.records import Outgoing
+from wire.kafka.records import Outgoing
 
 DOMAINS = ("math", "code")
 MAX_BUFFERED = 3

@@ -13,7 +13,7 @@ from random import Random
 from schemas import Event
 from tests.simulation.log import Log
 from tests.simulation.oracle import Oracle, Violation
-from wire.records import Outgoing
+from wire.kafka.records import Outgoing
 
 Move = Callable[[], None]
 

@@ -9,14 +9,14 @@ import pytest
 
 from headwater.client import Answer, Client
 from headwater.errors import NotAnswered
+from headwater.files.run_directory import RunDirectory
+from headwater.look.status import read_status
 from headwater.reading import end_offsets, places_of, read_topics
-from headwater.run_directory import RunDirectory
-from headwater.stack import Stack
-from headwater.status import read_status
+from headwater.run.stack import Stack
 from schemas import EventTooLarge, ExactGrader, Message, Prompt, Purpose, Reward, SchemaError
 from schemas.topics import prompts_topic
 from tests.integration.headwater.conftest import headwater
-from wire.settings import KafkaSettings
+from wire.kafka.settings import KafkaSettings
 
 GRADER = ExactGrader(answer="42")
 

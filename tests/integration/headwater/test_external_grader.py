@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from headwater.client import Answer, Client, Scored
-from headwater.scoring import grading_stack
+from headwater.measure.scoring import grading_stack
 from schemas import ExternalGrader
 from schemas.topics import EXECUTIONS
-from wire.topics import existing_topics
+from wire.kafka.topics import existing_topics
 
 EXAMPLE = Path(__file__).parents[3] / "deploy/examples/external_grader.py"
 

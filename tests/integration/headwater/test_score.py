@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.client import Answer, Scored
-from headwater.scoring import humaneval_answers, score_answers, summary
+from headwater.measure.scoring import humaneval_answers, score_answers, summary
 from schemas import FunctionGrader, FunctionTest
 from tests.integration.headwater.conftest import headwater
 

@@ -13,25 +13,25 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from learner.checkpoint import load_position, newest_checkpoint
+from learner.book.incarnation import take_incarnation
+from learner.book.ledger import LEDGER, ROLLED_BACK, check_ledger, read_ledger
 from learner.config import LearnerConfig
 from learner.errors import Superseded
-from learner.incarnation import take_incarnation
 from learner.learner import run_learner
-from learner.ledger import LEDGER, ROLLED_BACK, check_ledger, read_ledger
+from learner.training.checkpoint import load_position, newest_checkpoint
 from schemas import Drained, DropReason, Event, GroupDropped, PolicyVersion, Progress, Trajectory, WeightUpdate
 from schemas.codec import decode
 from schemas.topics import DEAD_LETTERS, PROGRESS, TRAJECTORIES, WEIGHTS, TopicSpec
 from tests.learner_support import learner_config, lines, trajectory
-from wire.clients import connect, make_producer
 from wire.errors import StoredOffsetOutOfRange
-from wire.log_reader import LogReader
+from wire.kafka.clients import connect, make_producer
+from wire.kafka.log_reader import LogReader
+from wire.kafka.publisher import Publisher
+from wire.kafka.records import Outgoing
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import apply_topics, read_log_id
 from wire.metrics import Metrics
-from wire.publisher import Publisher
-from wire.records import Outgoing
-from wire.settings import KafkaSettings
-from wire.snapshots import fetch
-from wire.topics import apply_topics, read_log_id
+from wire.weights.snapshots import fetch
 
 PARTITIONS = 4
 

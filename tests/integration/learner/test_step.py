@@ -7,13 +7,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from learner.checkpoint import load_checkpoint, newest_checkpoint, save_checkpoint
+from learner.book.incarnation import take_incarnation
 from learner.config import LearnerConfig
-from learner.engine import start_engine
 from learner.errors import Superseded
-from learner.incarnation import take_incarnation
-from learner.samples import Sample, samples_of
-from learner.step import Clip, StepAbandoned, StepResult, optimizer_step
+from learner.training.checkpoint import load_checkpoint, newest_checkpoint, save_checkpoint
+from learner.training.engine import start_engine
+from learner.training.samples import Sample, samples_of
+from learner.training.step import Clip, StepAbandoned, StepResult, optimizer_step
 from tests.learner_support import learner_config, trajectory, weights_of
 
 CLIP = Clip(0.2, 0.28)
@@ -155,7 +155,7 @@ def test_a_crash_between_the_parts_leaves_the_checkpoint_before(config: LearnerC
     def crash() -> None:
         raise RuntimeError("crash")
 
-    monkeypatch.setattr("learner.checkpoint._rng_state", crash)  # when DeepSpeed's part is written
+    monkeypatch.setattr("learner.training.checkpoint._rng_state", crash)  # when DeepSpeed's part is written
     with pytest.raises(RuntimeError, match="crash"):
         save_checkpoint(config.checkpoints, engine, 1, b"{}", keep=2)
     assert newest_checkpoint(config.checkpoints) == first

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from sandbox import Judge, SandboxUnavailable, probe
-from sandbox.host import HostReport
+from sandbox.jail.host import HostReport
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from sandbox import Judge, score
-from sandbox.confinement import reachable
+from sandbox.jail.confinement import reachable
 from schemas import (
     Checker,
     CheckGrader,
@@ -27,7 +27,7 @@ from schemas import (
     UnittestGrader,
     VerdictKind,
 )
-from streams.sources.humaneval import problems
+from tasks.domains.humaneval import problems
 from tests.integration.sandbox.programs import kinds
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

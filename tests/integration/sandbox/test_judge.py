@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from sandbox import GraderFault, Judge, SandboxUnavailable, case_host
+from sandbox import GraderFault, Judge, SandboxUnavailable
+from sandbox.cases import host as case_host
 from schemas import (
     CheckGrader,
     ExactGrader,
@@ -91,7 +92,7 @@ async def test_stdio_in_c_and_cpp(judge: Judge) -> None:
 
 
 async def test_without_a_compiler_for_the_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.launcher.built", lambda: None)
+    monkeypatch.setattr("sandbox.jail.launcher.built", lambda: None)
     grader = StdioGrader(tests=(StdioTest(stdin="3", stdout="3"), StdioTest(stdin="4", stdout="3")), language="bash")
     async with Judge(1, ahead=None) as judge:
         assert await kinds(judge, "read n; echo $n", grader) == [K.ACCEPTED, K.WRONG_ANSWER]
@@ -100,7 +101,7 @@ async def test_without_a_compiler_for_the_launcher(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("launched", [True, False])
 async def test_confinement_of_programs_that_are_started(launched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not launched:
-        monkeypatch.setattr("sandbox.launcher.built", lambda: None)
+        monkeypatch.setattr("sandbox.jail.launcher.built", lambda: None)
     program = """
     while read -r name value; do
         case $name in (Uid:|Cap*|NoNewPrivs:|Seccomp:) echo $name $value;; esac
@@ -398,13 +399,13 @@ async def test_faults_name_their_reason(judge: Judge) -> None:
 
 
 async def test_an_absent_toolchain_is_a_fault_that_names_it(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.toolchains.shutil.which", lambda name: None)
+    monkeypatch.setattr("sandbox.languages.toolchains.shutil.which", lambda name: None)
     with pytest.raises(GraderFault, match=r"rustc is not installed here .*apt install rustc"):
         await judge.judge("fn main() {}", StdioGrader(tests=(StdioTest(stdout=""),), language="rust"))
 
 
 async def test_a_host_that_cannot_enforce_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sandbox import controlgroups
+    from sandbox.jail import controlgroups
 
     monkeypatch.setattr(controlgroups, "probe", lambda: controlgroups.Hierarchy(0))
     with pytest.raises(SandboxUnavailable, match=r"memory .*pids .*cpu "):
@@ -415,7 +416,7 @@ async def test_a_host_that_cannot_enforce_is_refused(monkeypatch: pytest.MonkeyP
 
 
 async def test_without_control_groups_where_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sandbox import controlgroups
+    from sandbox.jail import controlgroups
 
     monkeypatch.setattr(controlgroups, "probe", lambda: controlgroups.Hierarchy(0))
     allowed = frozenset({"memory", "pids", "cpu"})

@@ -8,7 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from sandbox import Judge, controlgroups
+from sandbox import Judge
+from sandbox.jail import controlgroups
 
 SERVICE = """
 import asyncio

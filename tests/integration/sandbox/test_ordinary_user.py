@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.confinement import reachable
+from sandbox.jail.confinement import reachable
 
 NOBODY = 65534
 ROOT = Path(__file__).parents[3]

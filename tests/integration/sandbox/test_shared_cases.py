@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.cases import CaseResult, judge_cases, load
-from sandbox.host import HostReport
+from sandbox.cases.check import CaseResult, judge_cases, load
+from sandbox.jail.host import HostReport
 
 CASES = load(Path(__file__).parents[2] / "cases/sandbox")
 CONCURRENCY = 4

@@ -2,8 +2,8 @@
 
 import pytest_asyncio
 
-from wire.settings import KafkaSettings
-from wire.topics import declare_domain
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import declare_domain
 
 
 @pytest_asyncio.fixture

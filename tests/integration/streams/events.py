@@ -10,15 +10,15 @@ from typing import Any
 from schemas import Event, ExactGrader, Generation, Message, Progress, Prompt, Purpose, Sampling, WeightUpdate
 from schemas.codec import decode
 from schemas.topics import topic_spec
-from wire.hop import Hop
+from wire.hop.hop import Hop
+from wire.hop.shell import hop_runner
+from wire.kafka.publisher import Publisher
+from wire.kafka.records import Outgoing, Record
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.tail import Tail
+from wire.kafka.topics import existing_topics
 from wire.metrics import Metrics
-from wire.publisher import Publisher
-from wire.records import Outgoing, Record
-from wire.settings import KafkaSettings
-from wire.shell import hop_runner
-from wire.snapshots import describe
-from wire.tail import Tail
-from wire.topics import existing_topics
+from wire.weights.snapshots import describe
 
 RUN = "run"
 WAIT_SECONDS = 30.0

@@ -12,8 +12,8 @@ from pathlib import Path
 from schemas import Event, GroupDropped, PolicyVersion, Trajectory
 from tests.integration.streams.events import Window, progress, weights, writer
 from tests.integration.streams.role import BATCH_GROUPS
-from wire.settings import KafkaSettings
-from wire.topics import read_log_id
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import read_log_id
 
 STOP_SECONDS = 40.0
 

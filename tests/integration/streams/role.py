@@ -10,17 +10,17 @@ import signal
 import sys
 from pathlib import Path
 
-from streams.collect import Collect
-from streams.dispatch import Dispatch
-from streams.engines.recorded import RecordedEngine
-from streams.reward import RewardHop
-from streams.rollout_worker import RolloutConfig, sample_with
-from streams.sandbox_worker import SandboxWorker
-from streams.scheduler import SchedulerConfig, run_scheduler
-from wire.faust_hop import run_faust_hop
-from wire.hop import Hop
+from streams.collect.collect import Collect
+from streams.grading.dispatch import Dispatch
+from streams.grading.reward import RewardHop
+from streams.grading.sandbox_worker import SandboxWorker
+from streams.rollout.engines.recorded import RecordedEngine
+from streams.rollout.worker import RolloutConfig, sample_with
+from streams.scheduler.scheduler import SchedulerConfig, run_scheduler
+from wire.hop.faust_hop import run_faust_hop
+from wire.hop.hop import Hop
+from wire.kafka.settings import KafkaSettings, from_environment
 from wire.metrics import Metrics
-from wire.settings import KafkaSettings, from_environment
 
 ROLES = ("scheduler", "rollout", "dispatch", "sandbox", "reward", "collect")
 GOOD = "```python\ndef double(x):\n    return 2 * x\n```"

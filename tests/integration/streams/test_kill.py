@@ -4,16 +4,16 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
-from sandbox.host import probe
+from sandbox.jail.host import probe
 from schemas import FunctionGrader, FunctionTest, Generation, Message, Prompt, Purpose, Reward, Trajectory
-from streams.committed_offsets import CommittedOffsets
+from streams.scheduler.committed_offsets import CommittedOffsets
 from tests.integration.streams.events import Window, eventually, prompt, window, writer
 from tests.integration.streams.processes import Learner, roles
 from tests.integration.streams.role import BATCH_GROUPS, ROLES
-from wire.log_reader import LogReader
-from wire.records import Outgoing
-from wire.settings import KafkaSettings
-from wire.topics import declare_domain
+from wire.kafka.log_reader import LogReader
+from wire.kafka.records import Outgoing
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import declare_domain
 
 PROMPTS, CODE_PROMPTS, EVALUATIONS = 60, 12, 6
 END_SECONDS = 120.0

@@ -11,9 +11,9 @@ import pytest
 
 from schemas import Cancel, PolicyVersion, Rollout
 from schemas.tokens import unpack_token_ids
-from streams.engines.base import Engine, EngineError
-from streams.engines.recorded import RecordedEngine
-from streams.rollout_worker import EngineFailed, RolloutConfig, run_rollout_worker, sample_with
+from streams.rollout.engines.base import Engine, EngineError
+from streams.rollout.engines.recorded import RecordedEngine
+from streams.rollout.worker import EngineFailed, RolloutConfig, run_rollout_worker, sample_with
 from tests.integration.streams.events import (
     Window,
     eventually,
@@ -24,9 +24,9 @@ from tests.integration.streams.events import (
     window,
     writer,
 )
+from wire.kafka.records import Outgoing
+from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
-from wire.records import Outgoing
-from wire.settings import KafkaSettings
 
 ANSWERS = ["yes", "no", "perhaps", "never"]
 
@@ -54,7 +54,7 @@ def engine(directory: Path, delay_seconds: float, **rest: int) -> RecordedEngine
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the consumer group: see `run_hop_alone`."""
-    monkeypatch.setattr("streams.rollout_worker.run_consumer_hop", run_hop_alone)
+    monkeypatch.setattr("streams.rollout.worker.run_consumer_hop", run_hop_alone)
 
 
 @asynccontextmanager

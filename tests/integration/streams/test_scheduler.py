@@ -9,8 +9,8 @@ import pytest
 
 from schemas import Cancel, CancelRequest, Drained, Generation, Pause, Purpose, Resume, SourceEnd
 from schemas.topics import PROMPTS_PREFIX
-from streams.committed_offsets import CommittedOffsets
-from streams.scheduler import SchedulerConfig, run_scheduler
+from streams.scheduler.committed_offsets import CommittedOffsets
+from streams.scheduler.scheduler import SchedulerConfig, run_scheduler
 from tests.integration.streams.events import (
     RUN,
     Window,
@@ -23,13 +23,13 @@ from tests.integration.streams.events import (
     window,
     writer,
 )
-from wire.clients import make_producer
 from wire.errors import Fenced, UpgradeFirst
+from wire.kafka.clients import make_producer
+from wire.kafka.publisher import Publisher
+from wire.kafka.records import Outgoing
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import declare_domain, read_log_id
 from wire.metrics import Metrics
-from wire.publisher import Publisher
-from wire.records import Outgoing
-from wire.settings import KafkaSettings
-from wire.topics import declare_domain, read_log_id
 
 
 def config(directory: Path, **rest: int | frozenset[tuple[str, str]]) -> SchedulerConfig:

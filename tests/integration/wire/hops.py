@@ -11,15 +11,15 @@ from aiokafka import TopicPartition
 from schemas import Context, Event, ExactGrader, Reward, Rollout, Task
 from schemas.codec import decode
 from schemas.topics import REWARDS
-from wire.clients import connect, make_consumer
-from wire.consumer_hop import run_consumer_hop
 from wire.errors import Retryable
-from wire.faust_hop import run_faust_hop
-from wire.hop import Hop
-from wire.log_reader import LogReader
+from wire.hop.consumer_hop import run_consumer_hop
+from wire.hop.faust_hop import run_faust_hop
+from wire.hop.hop import Hop
+from wire.kafka.clients import connect, make_consumer
+from wire.kafka.log_reader import LogReader
+from wire.kafka.records import Outgoing, Record
+from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
-from wire.records import Outgoing, Record
-from wire.settings import KafkaSettings
 
 SHELLS = {"faust": run_faust_hop, "consumer": run_consumer_hop}
 WAIT_SECONDS = 60

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from wire.broker_process import free_port, is_free
-from wire.bundled_broker import BundledBroker
+from wire.broker.bundled import BundledBroker
+from wire.broker.process import free_port, is_free
 from wire.errors import BrokerFailed, BrokerUnreachable
-from wire.settings import KafkaSettings
-from wire.topics import existing_topics
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import existing_topics
 
 PARENT = """
 import asyncio
-from wire.bundled_broker import BundledBroker
+from wire.broker.bundled import BundledBroker
 async def main():
     broker = BundledBroker()
     print(await broker.start(), broker.pid, flush=True)

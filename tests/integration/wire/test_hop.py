@@ -27,13 +27,13 @@ from tests.integration.wire.hops import (
     running,
     until,
 )
-from wire.clients import connect, make_producer
 from wire.errors import StoredOffsetOutOfRange, UpgradeFirst
-from wire.lag import group_lag
-from wire.publisher import Publisher
-from wire.records import Outgoing, Record
-from wire.settings import KafkaSettings
-from wire.topics import apply_topics
+from wire.kafka.clients import connect, make_producer
+from wire.kafka.lag import group_lag
+from wire.kafka.publisher import Publisher
+from wire.kafka.records import Outgoing, Record
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import apply_topics
 
 Scenario = Callable[[str, KafkaSettings], Awaitable[None]]
 """What is done with one shell on topics of its own."""

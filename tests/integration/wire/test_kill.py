@@ -11,12 +11,12 @@ from pathlib import Path
 
 from tests.conftest import PARTITIONS
 from tests.integration.wire.hops import SHELLS, count, read_rewards, rollout, rollouts, until
-from wire.lag import group_lag
-from wire.publisher import Publisher
-from wire.records import Outgoing
-from wire.settings import KafkaSettings
-from wire.shell import COMMIT_SECONDS
-from wire.topics import apply_topics
+from wire.hop.shell import COMMIT_SECONDS
+from wire.kafka.lag import group_lag
+from wire.kafka.publisher import Publisher
+from wire.kafka.records import Outgoing
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import apply_topics
 
 EVENTS = 240
 KILL_AT = 60

@@ -9,15 +9,15 @@ from aiokafka import AIOKafkaProducer
 from schemas import EventTooLarge, Progress
 from tests.conftest import PARTITIONS
 from tests.integration.wire.hops import commit_as, count, rollout, rollouts
-from wire.clients import connect, make_producer, partition_of
 from wire.errors import BrokerUnreachable, Fenced, LogUnidentified, StoredOffsetOutOfRange, TopicRefused
-from wire.lag import group_lag
-from wire.log_reader import LogReader
-from wire.publisher import Publisher
-from wire.records import Outgoing
-from wire.settings import KafkaSettings
-from wire.tail import Tail
-from wire.topics import apply_topics, declare_domain, existing_topics, read_log_id
+from wire.kafka.clients import connect, make_producer, partition_of
+from wire.kafka.lag import group_lag
+from wire.kafka.log_reader import LogReader
+from wire.kafka.publisher import Publisher
+from wire.kafka.records import Outgoing
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.tail import Tail
+from wire.kafka.topics import apply_topics, declare_domain, existing_topics, read_log_id
 
 
 def progress(version: int) -> Outgoing:
@@ -169,7 +169,7 @@ async def test_what_is_not_committed_is_not_read(kafka: KafkaSettings) -> None:
 async def test_the_limits_of_an_existing_topic_are_checked(kafka: KafkaSettings) -> None:
     from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-    from wire.clients import make_admin
+    from wire.kafka.clients import make_admin
 
     admin = make_admin(kafka)
     await connect(admin, kafka)

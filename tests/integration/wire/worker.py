@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from tests.integration.wire.hops import SHELLS, Echo
+from wire.kafka.settings import from_environment
 from wire.metrics import Metrics
-from wire.settings import from_environment
 
 
 async def main() -> None:

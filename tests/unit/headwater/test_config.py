@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.config import FunctionsData, RunConfig
-from headwater.config_load import build_config, load_config, write_config
-from headwater.config_template import template
+from headwater.config.load import build_config, load_config, write_config
+from headwater.config.run_config import FunctionsData, RunConfig
+from headwater.config.template import template
 from headwater.errors import ConfigError
 
 SETTINGS = tomllib.loads(template("run.toml", "mine"))

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from headwater.live import age, clock, line, screen, sparkline
-from headwater.snapshot import AnswerView, DomainView, LearnerView, RunView, StageView
+from headwater.look.live import age, clock, line, screen, sparkline
+from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, StageView
 
 VIEW = RunView(
     run="demo",

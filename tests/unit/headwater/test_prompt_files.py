@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headwater.errors import InputError
-from headwater.prompt_files import CheckedPrompts
+from headwater.files.prompt_files import CheckedPrompts
 
 GOOD: dict[str, Any] = {
     "id": "p1",

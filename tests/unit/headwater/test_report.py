@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 
 from headwater.errors import RunDirectoryError
-from headwater.observe import read_updates
-from headwater.phases import TRAINING, phase, read_phases
-from headwater.positions import newest_position
-from headwater.recorder import evaluation_line
-from headwater.report import answer_pairs, read_run, write_report
-from headwater.run_directory import RunDirectory
-from headwater.summary import figures, summarise
-from learner.feed import Ended
-from learner.position import NumberSet, Position
+from headwater.files.phases import TRAINING, phase, read_phases
+from headwater.files.positions import newest_position
+from headwater.files.run_directory import RunDirectory
+from headwater.look.observe import read_updates
+from headwater.measure.recorder import evaluation_line
+from headwater.report.report import answer_pairs, read_run, write_report
+from headwater.report.summary import figures, summarise
+from learner.book.feed import Ended
+from learner.book.position import NumberSet, Position
 from schemas import DropReason, GroupDropped, Member, PolicyVersion, TokenSpan, Trajectory
 from schemas.tokens import pack_token_ids
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from headwater.client import Answer, _key, _score_rollout, _scored  # pyright: ignore[reportPrivateUsage]
-from headwater.demo import demo_config
 from headwater.errors import ConfigError, InputError, RunDirectoryError
-from headwater.export import export_model
-from headwater.failures import in_words, refuses_restart
-from headwater.held_out import evaluation_set, training_prompts
-from headwater.ledger_check import verdict
-from headwater.roles import _present  # pyright: ignore[reportPrivateUsage]
-from headwater.run_directory import RunDirectory
-from headwater.scoring import file_answers, humaneval_answers, summary
-from headwater.sources import _placed  # pyright: ignore[reportPrivateUsage]
-from headwater.stack import numbered, role_of
+from headwater.files.export import export_model
+from headwater.files.run_directory import RunDirectory
+from headwater.look.ledger_check import verdict
+from headwater.measure.held_out import evaluation_set, training_prompts
+from headwater.measure.scoring import file_answers, humaneval_answers, summary
+from headwater.run.demo import demo_config
+from headwater.run.failures import in_words, refuses_restart
+from headwater.run.roles import _present  # pyright: ignore[reportPrivateUsage]
+from headwater.run.sources import _placed  # pyright: ignore[reportPrivateUsage]
+from headwater.run.stack import numbered, role_of
+from learner.book.ledger import check_ledger
+from learner.book.position import NumberSet
 from learner.errors import Superseded
-from learner.ledger import check_ledger
-from learner.position import NumberSet
 from sandbox.errors import SandboxUnavailable
 from schemas import Context, ExactGrader, Message, Prompt, Purpose, Reward, SourceEnd
 from schemas.codec import encode
@@ -33,7 +33,7 @@ CONFIG = demo_config(model="m", seed=0, name="n")
 
 def test_a_run_directory_is_one_runs(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from headwater.run_directory import RunDirectory\n"
+        "import sys; from pathlib import Path; from headwater.files.run_directory import RunDirectory\n"
         f"with RunDirectory(Path({str(tmp_path)!r})).lock():\n    print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.processes import RestartBudget, RoleSpec, describe_exit, last_lines
-from headwater.supervisor import REFUSED, Supervisor
+from headwater.run.processes import RestartBudget, RoleSpec, describe_exit, last_lines
+from headwater.run.supervisor import REFUSED, Supervisor
 
 SLEEPER = "import time\nprint('up', flush=True)\nwhile True: time.sleep(0.05)"
 
@@ -115,8 +115,8 @@ def test_children_die_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     program = textwrap.dedent(f"""
         import asyncio, sys
         from pathlib import Path
-        from headwater.processes import RoleSpec
-        from headwater.supervisor import Supervisor
+        from headwater.run.processes import RoleSpec
+        from headwater.run.supervisor import Supervisor
         async def main():
             supervisor = Supervisor(on_restart=lambda *_: None)
             command = [sys.executable, "-c", {SLEEPER!r}]

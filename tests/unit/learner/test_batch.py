@@ -1,8 +1,8 @@
 import numpy as np
 import torch
 
-from learner.batch import collate, micro_batches, pack
-from learner.samples import Sample, samples_of
+from learner.training.batch import collate, micro_batches, pack
+from learner.training.samples import Sample, samples_of
 from tests.learner_support import trajectory
 
 

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from learner.feed import Ended, Feed
-from learner.position import Position, check_position
+from learner.book.feed import Ended, Feed
+from learner.book.position import Position, check_position
 from schemas import (
     Drained,
     DropReason,

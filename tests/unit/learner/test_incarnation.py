@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from learner.book.incarnation import check_newest, newest_incarnation, take_incarnation
 from learner.errors import Superseded
-from learner.incarnation import check_newest, newest_incarnation, take_incarnation
 
 
 def test_the_first_is_one_and_they_rise(tmp_path: Path):

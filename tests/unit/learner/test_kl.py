@@ -1,7 +1,7 @@
 import torch
 
-from learner.kl import k3
-from learner.losses import token_mean
+from learner.algorithms.kl import k3
+from learner.algorithms.losses import token_mean
 from tests.rl_math import Case, assert_close, both_precisions, cases, mask, tensor
 
 

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from learner.book.feed import Ended
+from learner.book.incarnation import take_incarnation
+from learner.book.ledger import LEDGER, ROLLED_BACK, Ledger, check_ledger, read_ledger, roll_back
 from learner.errors import LedgerDamaged, Superseded
-from learner.feed import Ended
-from learner.incarnation import take_incarnation
-from learner.ledger import LEDGER, ROLLED_BACK, Ledger, check_ledger, read_ledger, roll_back
 
 
 def ended(number: int, *, incarnation: int = 1, outcome: str = "trained", log_id: str = "a") -> Ended:

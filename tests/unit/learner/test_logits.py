@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from learner.logits import logp_entropy, project
+from learner.training.logits import logp_entropy, project
 from tests.rl_math import Case, assert_close, both_precisions, cases, mask, tensor
 
 

@@ -1,6 +1,6 @@
 import torch
 
-from learner.losses import clipped, log_ratio, ppo_clip, token_mean
+from learner.algorithms.losses import clipped, log_ratio, ppo_clip, token_mean
 from tests.rl_math import Case, assert_close, both_precisions, cases, mask, tensor
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from learner.operator_build import DIRECTORY_VARIABLE, exclusive_build
+from learner.training.operator_build import DIRECTORY_VARIABLE, exclusive_build
 
 
 def test_what_a_killed_builder_left_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

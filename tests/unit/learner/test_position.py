@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from learner.position import NumberSet, Position, check_position
+from learner.book.position import NumberSet, Position, check_position
 from schemas import PolicyVersion
 
 

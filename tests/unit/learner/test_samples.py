@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from learner.samples import defect, samples_of, usable
+from learner.training.samples import defect, samples_of, usable
 from schemas import DropReason, GroupDropped, Member, PolicyVersion, TokenSpan, Trajectory
 from schemas.tokens import pack_logprobs, pack_token_ids
 from tests.learner_support import VOCABULARY, sampled_span, trajectory

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.compare import same_output, same_value
+from sandbox.graders.compare import same_output, same_value
 
 
 @pytest.mark.parametrize(

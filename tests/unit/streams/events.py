@@ -21,7 +21,7 @@ from schemas import (
     TokenSpan,
 )  # fmt: skip
 from schemas.ids import rollout_digest, rollout_id
-from wire.records import Record
+from wire.kafka.records import Record
 
 RUN, LOG = "run", "log"
 GRADER = ExactGrader(answer="4")

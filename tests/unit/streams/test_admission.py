@@ -22,10 +22,10 @@ from schemas import (
     SourceProgress,
 )  # fmt: skip
 from schemas.topics import GENERATIONS
-from streams.admission import Admission, AdmissionConfig
-from streams.prompt_lane import Place
+from streams.scheduler.admission import Admission, AdmissionConfig
+from streams.scheduler.prompt_lane import Place
 from tests.unit.streams.events import LOG, RUN, progress, prompt, record
-from wire.records import Outgoing
+from wire.kafka.records import Outgoing
 
 PARTITIONS = 2
 ENDS = {0: 10, 1: 20}

@@ -21,8 +21,8 @@ from schemas import (
     VerdictKind,
 )  # fmt: skip
 from schemas.ids import rollout_digest
-from streams.dispatch import Dispatch, context_of, dispatch, program_of
-from streams.text_components import text_components
+from streams.grading.dispatch import Dispatch, context_of, dispatch, program_of
+from streams.grading.text_components import text_components
 from tests.unit.streams.events import record, rollout
 
 FUNCTION = FunctionGrader(entry_point="f", tests=(FunctionTest.of([1], 2),))

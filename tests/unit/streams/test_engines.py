@@ -10,9 +10,9 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from streams.engines.base import Completion, EngineError, PromptTooLong, SampleRequest
-from streams.engines.recorded import RecordedEngine
-from streams.engines.transformers_engine import TransformersEngine
+from streams.rollout.engines.base import Completion, EngineError, PromptTooLong, SampleRequest
+from streams.rollout.engines.recorded import RecordedEngine
+from streams.rollout.engines.transformers_engine import TransformersEngine
 
 VOCABULARY = 40
 CONTEXT = 64

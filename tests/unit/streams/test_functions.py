@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from streams.sources.functions import KINDS, NEW_TEMPLATES, TEMPLATES, TESTS_PER_TASK, FunctionTask, Split, make_task
+from tasks.domains.functions import KINDS, NEW_TEMPLATES, TEMPLATES, TESTS_PER_TASK, FunctionTask, Split, make_task
 
 SPLITS: tuple[Split, ...] = ("train", "held_out", "new_templates")
 

@@ -3,10 +3,10 @@
 import pytest
 
 from schemas import Drained, DropReason, Event, GroupDropped, Purpose, Reward, Rollout, Trajectory
-from streams.gather import End, Gather
-from streams.group import Close, assemble, give_up
+from streams.collect.gather import End, Gather
+from streams.collect.group import Close, assemble, give_up
 from tests.unit.streams.events import cancel, drained, generation, record, reward, rollout
-from wire.records import Outgoing
+from wire.kafka.records import Outgoing
 
 TOPIC_OF = {Rollout: "rollouts", Reward: "rewards"}
 

@@ -2,7 +2,7 @@
 
 from schemas.codec import decode, encode
 from schemas.topics import prompts_topic
-from streams.sources.humaneval import DOMAIN, problems
+from tasks.domains.humaneval import DOMAIN, problems
 
 
 def test_all_problems_are_there_and_fit_the_contract() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from schemas import PolicyVersion, Snapshot, WeightUpdate
-from streams.engines.base import Completion, Engine, EngineError, SampleRequest
-from streams.policy_follower import PolicyFollower, VersionGone
+from streams.rollout.engines.base import Completion, Engine, EngineError, SampleRequest
+from streams.rollout.follower import PolicyFollower, VersionGone
 from wire.errors import SnapshotMismatch
 
 
@@ -170,7 +170,7 @@ async def test_a_version_that_was_never_announced_and_is_passed_is_gone() -> Non
 
 
 async def test_wrong_bytes_keep_the_old_version_and_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.policy_follower.FIRST_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr("streams.rollout.follower.FIRST_RETRY_SECONDS", 0.001)
     async with running() as bench:
         bench.offer(1, 0)
         await settle()
@@ -194,7 +194,7 @@ async def test_a_worker_with_no_version_falls_back_to_the_one_before() -> None:
 
 
 async def test_a_snapshot_that_cannot_be_had_ends_the_groups_that_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.policy_follower.FIRST_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr("streams.rollout.follower.FIRST_RETRY_SECONDS", 0.001)
     async with running() as bench:
         bench.broken.add(PolicyVersion(1, 0))
         bench.offer(1, 0)

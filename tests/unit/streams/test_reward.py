@@ -4,8 +4,8 @@ import pytest
 
 from sandbox.judgement import Judgement
 from schemas import Execution, Reward, TestVerdict, Verdict, VerdictKind
-from streams.reward import RewardHop, reward_of
-from streams.sandbox_worker import fault_of, verdict_of
+from streams.grading.reward import RewardHop, reward_of
+from streams.grading.sandbox_worker import fault_of, verdict_of
 from tests.unit.streams.events import GRADER, context, record, rollout
 from wire.metrics import Metrics
 

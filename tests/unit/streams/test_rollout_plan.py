@@ -3,8 +3,8 @@
 from schemas import FinishReason, PolicyVersion, Rollout
 from schemas.ids import rollout_digest
 from schemas.tokens import unpack_logprobs, unpack_token_ids
-from streams.engines.base import Completion, Span
-from streams.rollout_plan import found_samples, is_too_late, remaining_samples, rollout_of, unscorable_rollout
+from streams.rollout.engines.base import Completion, Span
+from streams.rollout.plan import found_samples, is_too_late, remaining_samples, rollout_of, unscorable_rollout
 from tests.unit.streams.events import generation, rollout
 
 COMPLETION = Completion("g", 1, [Span([5, 6], [-0.5, -1.0], 1, 3), Span([7], [-2.0], 1, 4)], "4", "length")

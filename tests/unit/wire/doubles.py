@@ -6,12 +6,12 @@ from pathlib import Path
 from schemas import Context, Event, ExactGrader, Reward, Rollout, Task
 from schemas.codec import encode
 from schemas.topics import topic_spec
-from wire.dead_letters import DeadLetterKind
-from wire.hop import Hop
-from wire.inflight import FILE_NAME, SLOT_BYTES
-from wire.publisher import Position, Publisher
-from wire.records import Outgoing, Record
-from wire.settings import KafkaSettings
+from wire.hop.hop import Hop
+from wire.hop.inflight import FILE_NAME, SLOT_BYTES
+from wire.kafka.dead_letters import DeadLetterKind
+from wire.kafka.publisher import Position, Publisher
+from wire.kafka.records import Outgoing, Record
+from wire.kafka.settings import KafkaSettings
 
 SETTINGS = KafkaSettings(bootstrap="127.0.0.1:1")
 

@@ -4,7 +4,13 @@ import pytest
 
 from schemas.topics import FIXED_TOPICS
 from tests.unit.wire.doubles import record
-from wire.dead_letters import MAX_REASON_CHARACTERS, DeadLetterKind, dead_letter_headers, dead_letter_key, first_reader
+from wire.kafka.dead_letters import (
+    MAX_REASON_CHARACTERS,
+    DeadLetterKind,
+    dead_letter_headers,
+    dead_letter_key,
+    first_reader,
+)
 
 
 def test_headers_say_why_from_where_how_often_and_since_when() -> None:

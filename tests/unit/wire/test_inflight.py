@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.wire.doubles import marks_in, record
-from wire.inflight import DEATHS_TO_POISON, FILE_NAME, KEEP_SECONDS, SLOT_BYTES, Journal
+from wire.hop.inflight import DEATHS_TO_POISON, FILE_NAME, KEEP_SECONDS, SLOT_BYTES, Journal
 
 
 def test_an_event_found_at_the_third_start_in_a_row_is_poisoned(tmp_path: Path) -> None:

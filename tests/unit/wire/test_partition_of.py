@@ -3,7 +3,7 @@
 import pytest
 from aiokafka.partitioner import DefaultPartitioner, murmur2
 
-from wire.clients import partition_of
+from wire.kafka.clients import partition_of
 
 
 @pytest.mark.parametrize(

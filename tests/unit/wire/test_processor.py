@@ -9,13 +9,13 @@ from aiokafka.errors import KafkaConnectionError
 
 from schemas import Event, MalformedEvent, Rollout
 from tests.unit.wire.doubles import MemoryPublisher, ToldHop, marks_in, record, reward, rollout
-from wire import processor as processor_module
-from wire.dead_letters import DeadLetterKind
 from wire.errors import Retryable, UpgradeFirst
-from wire.inflight import Journal
+from wire.hop import processor as processor_module
+from wire.hop.inflight import Journal
+from wire.hop.processor import Processor
+from wire.kafka.dead_letters import DeadLetterKind
+from wire.kafka.records import Outgoing, Record
 from wire.metrics import Metrics
-from wire.processor import Processor
-from wire.records import Outgoing, Record
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from schemas import Rollout
 from tests.unit.wire.doubles import SETTINGS, MemoryPublisher, ToldHop, marks_in, record, rollout
 from wire.errors import NoProgress, StoredOffsetOutOfRange, UpgradeFirst
-from wire.inflight import Journal
+from wire.hop.inflight import Journal
+from wire.hop.runner import Lease, Runner
+from wire.kafka.records import Outgoing
 from wire.metrics import Metrics
-from wire.records import Outgoing
-from wire.runner import Lease, Runner
 
 ROLLOUTS = ("rollouts", 0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wire.settings import KafkaSettings, from_environment
+from wire.kafka.settings import KafkaSettings, from_environment
 
 
 def test_names_carry_the_prefix_and_lose_it_again() -> None:

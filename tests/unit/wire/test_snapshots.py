@@ -7,7 +7,7 @@ import pytest
 
 from schemas import Snapshot
 from wire.errors import SnapshotMismatch
-from wire.snapshots import describe, fetch, snapshot_digest
+from wire.weights.snapshots import describe, fetch, snapshot_digest
 
 
 @pytest.fixture

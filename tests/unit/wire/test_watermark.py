@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from wire.watermark import Watermark
+from wire.hop.watermark import Watermark
 
 
 def watermark(delivered: list[int], done: list[int]) -> Watermark:

@@ -1,0 +1,1 @@
+"""Files of a run, and files of prompts."""

@@ -1,0 +1,234 @@
+"""Looks at a run from outside, as any user may: topics, /metrics, and the learner's metrics file. Builds a RunView."""
+
+import asyncio
+import json
+import time
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from headwater.files.run_directory import RunDirectory
+from headwater.look.scrape import Sample, scrape, total
+from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, StageView
+from headwater.reading import Place, end_offsets
+from schemas import Event, Generation, Progress, Purpose, Reward, Rollout, SchemaError, WeightUpdate
+from schemas.codec import decode
+from schemas.topics import DEAD_LETTERS, PROMPTS_PREFIX, topic_spec
+from wire.kafka import offsets
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.tail import Tail
+from wire.kafka.topics import existing_topics
+
+READERS = {
+    "generations": "rollout",
+    "rollouts": "dispatch",
+    "executions": "sandbox",
+    "verdicts": "reward",
+    "rewards": "collect",
+    "trajectories": "learner",
+    "evaluations": "recorder",
+}
+"""Topic → the role whose work it is."""
+
+_FOLLOWED = ("generations", "rollouts", "rewards", "weights", "progress", "dead-letters")
+_RECENT_ANSWERS = 64
+_TOPICS_SECONDS = 10.0
+_REMEMBERED = 512
+"""Prompts and answers kept to show beside a reward that comes later."""
+
+
+@dataclass(slots=True)
+class _Domain:
+    recent: deque[float] = field(default_factory=lambda: deque[float](maxlen=_RECENT_ANSWERS))
+    answers: int = 0
+    unscorable: int = 0
+
+
+class Observer:
+    """Use as `async with`; call `view` every second or two."""
+
+    def __init__(self, settings: KafkaSettings, directory: RunDirectory, *, max_updates: int | None) -> None:
+        self._settings = settings
+        self._directory = directory
+        self._max_updates = max_updates
+        self._resources = AsyncExitStack()
+        self._rates: dict[str, tuple[float, int, float]] = {}
+        self._domains: dict[str, _Domain] = defaultdict(_Domain)
+        self._prompts: OrderedDict[str, str] = OrderedDict()
+        self._answers: OrderedDict[tuple[str, int], str] = OrderedDict()
+        self._last_answer: AnswerView | None = None
+        self._progress: Progress | None = None
+        self._weights: WeightUpdate | None = None
+        self._dead_letters = 0
+        self._started = time.monotonic()
+        self._topics: dict[str, int] = {}
+        self._topics_until = 0.0
+
+    async def __aenter__(self) -> Self:
+        start = await end_offsets(self._settings, _FOLLOWED)
+        self._tail = await self._resources.enter_async_context(Tail(self._settings, start))
+        self._probe: AIOKafkaConsumer = await self._resources.enter_async_context(offsets.probe(self._settings))
+        self._following = asyncio.create_task(self._follow(), name="observer")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._following.cancel()
+        await asyncio.wait([self._following])
+        await self._resources.aclose()
+
+    async def view(self, *, phase: str, restarts: Mapping[str, int], notes: tuple[str, ...]) -> RunView:
+        """What is to be seen now. Raises WireError when the broker has gone."""
+        if self._following.done():
+            self._following.result()  # raises what ended it
+        samples = await scrape(self._directory.logs)
+        return RunView(
+            run=self._directory.name,
+            phase=phase,
+            elapsed_seconds=time.monotonic() - self._started,
+            bootstrap=self._settings.bootstrap,
+            stages=await self._stages(samples),
+            domains={
+                name: DomainView(
+                    mean_reward=sum(domain.recent) / len(domain.recent) if domain.recent else 0.0,
+                    pass_share=sum(reward >= 1.0 for reward in domain.recent) / max(1, len(domain.recent)),
+                    answers=domain.answers,
+                    unscorable=domain.unscorable,
+                )
+                for name, domain in self._domains.items()
+            },
+            learner=self._learner(samples),
+            last_answer=self._last_answer,
+            dead_letters=self._dead_letters,
+            restarts=dict(restarts),
+            notes=notes,
+        )
+
+    async def _follow(self) -> None:
+        while True:
+            for record in await self._tail.poll():
+                if record.topic == DEAD_LETTERS.name:
+                    self._dead_letters += 1
+                    continue
+                try:
+                    self._take(decode(record.value, topic_spec(record.topic)))
+                except SchemaError:
+                    continue  # its first reader dead-letters it
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Generation):
+            _remember(self._prompts, event.group_id, event.messages[-1].content if event.messages else "")
+        elif isinstance(event, Rollout):
+            _remember(self._answers, (event.group_id, event.sample_index), event.text)
+        elif isinstance(event, Reward):
+            self._take_reward(event)
+        elif isinstance(event, Progress):
+            self._progress = event
+        elif isinstance(event, WeightUpdate):
+            self._weights = event
+
+    def _take_reward(self, reward: Reward) -> None:
+        context = reward.context
+        domain = self._domains[_shown_domain(reward)]
+        if reward.reward is None:
+            domain.unscorable += 1
+        else:
+            domain.answers += 1
+            domain.recent.append(reward.reward)
+        text = self._answers.pop((context.group_id, context.sample_index), None)
+        if text is not None:
+            verdict = reward.unscorable or (reward.verdict.value if reward.verdict else "")
+            self._last_answer = AnswerView(
+                domain=context.domain,
+                prompt=self._prompts.get(context.group_id, ""),
+                text=text,
+                verdict=verdict,
+                reward=reward.reward,
+                feedback=reward.feedback,
+            )
+
+    async def _stages(self, samples: list[Sample]) -> tuple[StageView, ...]:
+        existing = await self._existing()
+        prompts = sorted(topic for topic in existing if topic.startswith(PROMPTS_PREFIX))
+        shown = [topic for topic in (*prompts, *READERS) if topic in existing]
+        places: list[Place] = [(topic, number) for topic in shown for number in range(existing[topic])]
+        names = {place: TopicPartition(self._settings.name(place[0]), place[1]) for place in places}
+        ends = await offsets.end_offsets(self._probe, self._settings, names.values())
+        totals: dict[str, int] = defaultdict(int)
+        for place, name in names.items():
+            totals[place[0]] += ends[name]
+        return tuple(self._stage(topic, totals[topic], samples) for topic in shown)
+
+    async def _existing(self) -> dict[str, int]:
+        """Topics change seldom, so they are asked for seldom."""
+        now = time.monotonic()
+        if now > self._topics_until:
+            self._topics = await existing_topics(self._settings)
+            self._topics_until = now + _TOPICS_SECONDS
+        return self._topics
+
+    def _stage(self, topic: str, events: int, samples: list[Sample]) -> StageView:
+        reader = "scheduler" if topic.startswith(PROMPTS_PREFIX) else READERS[topic]
+        lag = total(samples, "headwater_consumer_lag_events", hop=reader, topic=topic)
+        now = time.monotonic()
+        before, events_before, rate = self._rates.get(topic, (now, events, 0.0))
+        if now > before:
+            rate = 0.7 * rate + 0.3 * (events - events_before) / (now - before)
+        self._rates[topic] = (now, events, rate)
+        return StageView(topic=topic, reader=reader, total=events, rate=rate, lag=None if lag is None else int(lag))
+
+    def _learner(self, samples: list[Sample]) -> LearnerView:
+        lines = read_updates(self._directory.metrics)
+        newest: dict[str, Any] = lines[-1] if lines else {}
+        seconds = newest.get("seconds", {})
+        outstanding = total(samples, "headwater_groups_outstanding")
+        progress, weights = self._progress, self._weights
+        return LearnerView(
+            policy_version=f"{weights.incarnation}.{weights.version}" if weights else "",
+            update=progress.version if progress else newest.get("version", 0),
+            max_updates=self._max_updates,
+            staleness_max=newest.get("staleness_max"),
+            step_seconds=seconds.get("step"),
+            wait_seconds=seconds.get("wait"),
+            loss=newest.get("loss"),
+            rewards=tuple(line.get("reward_mean") or 0.0 for line in lines),
+            outcomes=progress.outcomes if progress else {},
+            outstanding=None if outstanding is None else int(outstanding),
+            closing=bool(progress and progress.closing),
+        )
+
+
+def read_updates(path: Path) -> list[dict[str, Any]]:
+    """The surviving lineage of `metrics.jsonl`: of a version that was rolled back, the higher incarnation's line."""
+    if not path.exists():
+        return []
+    surviving: list[dict[str, Any]] = []
+    for text in path.read_text(encoding="utf-8").splitlines():
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:  # being written, or cut off by a crash
+            continue
+        if surviving and line["incarnation"] > surviving[-1]["incarnation"]:
+            while surviving and surviving[-1]["version"] >= line["version"]:
+                surviving.pop()
+        surviving.append(line)
+    return surviving
+
+
+def _shown_domain(reward: Reward) -> str:
+    if reward.purpose == Purpose.TRAIN:
+        return reward.context.domain
+    return f"{reward.context.domain} ({reward.purpose.value})"
+
+
+def _remember[K](kept: OrderedDict[K, str], key: K, text: str) -> None:
+    kept[key] = text
+    while len(kept) > _REMEMBERED:
+        kept.popitem(last=False)

@@ -1,0 +1,1 @@
+"""Measuring: answers scored, models evaluated."""

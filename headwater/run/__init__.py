@@ -1,0 +1,1 @@
+"""A run: its processes, from start to end."""

@@ -1,0 +1,196 @@
+"""A broker, its topics and the roles on it: what `up`, `score` and `eval` start, watch and end in order.
+
+With settings given the broker is somebody else's; without, a bundled one is started, and its log ends with the stack.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from headwater.errors import BrokerEnded, HeadwaterError
+from headwater.files.run_directory import RunDirectory
+from headwater.run.processes import RoleSpec, headwater_command
+from headwater.run.supervisor import Supervisor
+from wire.broker.bundled import BundledBroker
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import apply_topics
+
+log = logging.getLogger(__name__)
+
+STOP_ORDER: Sequence[str] = ("source", "scheduler", "rollout", "dispatch,sandbox,reward,collect", "learner", "recorder")
+"""Who ends after whom, by role; those in one entry end together."""
+STOP_SECONDS = {"learner": 120.0, "rollout": 30.0}
+"""The learner saves a checkpoint first."""
+MEMORY_SHARE = 0.9
+"""Of the bundled broker's limit: there the run stops."""
+_MEMORY_CHECK_SECONDS = 2.0
+
+
+class Stack:
+    """Use as `async with`: leaving it ends every process that it started."""
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        *,
+        settings: KafkaSettings | None,
+        prefix: str,
+        partitions: int,
+        replication: int = 1,
+        domains: Iterable[str] = (),
+        memory_limit_bytes: int,
+        broker_lost: str,
+        on_note: Callable[[str], None],
+        allow_unenforced: Iterable[str] = (),
+    ) -> None:
+        """`broker_lost` ends the message when the bundled broker is gone: what to do then."""
+        self.directory = directory
+        self.log_id = ""
+        self._given = settings
+        self._prefix = prefix
+        self._partitions = partitions
+        self._replication = replication
+        self._domains = tuple(domains)
+        self._memory_limit_bytes = memory_limit_bytes
+        self._broker_lost = broker_lost
+        self._on_note = on_note
+        self._allow_unenforced = tuple(allow_unenforced)
+        self._broker: BundledBroker | None = None
+        self._settings: KafkaSettings | None = None
+        self._supervisor: Supervisor | None = None
+
+    async def __aenter__(self) -> Self:
+        self.directory.logs.mkdir(parents=True, exist_ok=True)
+        if self._given is None:
+            self._broker = BundledBroker(self.directory.log("broker"))
+            bootstrap = await self._broker.start()
+            self._settings = KafkaSettings(bootstrap=bootstrap, prefix=self._prefix)
+        else:
+            self._settings = self._given
+        try:
+            self.log_id = await apply_topics(
+                self._settings, partitions=self._partitions, replication=self._replication, domains=self._domains
+            )
+        except BaseException:
+            await self._stop_broker()
+            raise
+        self.directory.bootstrap.write_text(self._settings.bootstrap + "\n")
+        self._supervisor = Supervisor(on_restart=self._restarted)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.stop_roles()
+        finally:
+            self.directory.bootstrap.unlink(missing_ok=True)
+            await self._stop_broker()
+
+    @property
+    def settings(self) -> KafkaSettings:
+        assert self._settings is not None, "not entered"
+        return self._settings
+
+    @property
+    def supervisor(self) -> Supervisor:
+        assert self._supervisor is not None, "not entered"
+        return self._supervisor
+
+    @property
+    def bundled(self) -> bool:
+        return self._broker is not None
+
+    async def start_roles(self, *roles: str, may_finish: Iterable[str] = ()) -> None:
+        """Start `scheduler`, `rollout-2`, …: the part before a number is the role, the whole its name."""
+        specs = [self._spec(name) for name in roles]
+        await self.supervisor.start(specs, may_finish=frozenset(may_finish))
+
+    async def stop_roles(self) -> None:
+        """End all roles in their order. Harmless when they have ended."""
+        running = self.supervisor.running
+        order = [[name for name in running if role_of(name) in together.split(",")] for together in STOP_ORDER]
+        if self._broker is not None and not self._broker.alive:
+            # without the log nothing can be finished, and clients would wait for it: the learner alone has work to save
+            self.supervisor.kill([name for name in running if name != "learner"])
+        for name in await self.supervisor.stop(order):
+            self._on_note(f"{name} did not end by itself and was killed; its log: {self.directory.log(name)}")
+
+    def kill(self) -> None:
+        """End everything at once (the second Ctrl-C)."""
+        self.supervisor.kill(list(self.supervisor.running))
+
+    async def trouble(self) -> HeadwaterError:
+        """Wait for what ends a run: a role that cannot be kept running, or the bundled broker gone or full."""
+        waits: list[asyncio.Task[HeadwaterError]] = [asyncio.create_task(self._role_failed())]
+        if self._broker is not None:
+            waits += [asyncio.create_task(self._broker_died()), asyncio.create_task(self._broker_full())]
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            return done.pop().result()
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _spec(self, name: str) -> RoleSpec:
+        role = role_of(name)
+        arguments = ["learner"] if role == "learner" else ["worker", role]
+        if role == "sandbox":
+            arguments += [part for limit in self._allow_unenforced for part in ("--allow-unenforced", limit)]
+        return RoleSpec(
+            name=name,
+            command=headwater_command(*arguments, "--run-directory", str(self.directory.path), "--name", name),
+            log=self.directory.log(name),
+            environment=self.settings.to_environment(),
+            stop_seconds=STOP_SECONDS.get(role, 15.0),
+        )
+
+    def _restarted(self, name: str, how: str) -> None:
+        self._on_note(f"{name} ended ({how}) and is started again")
+
+    async def _role_failed(self) -> HeadwaterError:
+        failure = await self.supervisor.failed()
+        if self._broker is not None and not self._broker.alive:
+            return self._broker_gone()
+        return failure
+
+    async def _broker_died(self) -> HeadwaterError:
+        assert self._broker is not None
+        await self._broker.wait()
+        return self._broker_gone()
+
+    def _broker_gone(self) -> BrokerEnded:
+        return BrokerEnded(
+            f"the bundled broker died, and its log with it (its output: {self.directory.log('broker')}). "
+            f"{self._broker_lost}"
+        )
+
+    async def _broker_full(self) -> HeadwaterError:
+        assert self._broker is not None
+        limit = self._memory_limit_bytes * MEMORY_SHARE
+        while self._broker.memory_bytes() < limit:  # noqa: ASYNC110 - a process's memory tells nobody that it grew
+            await asyncio.sleep(_MEMORY_CHECK_SECONDS)
+        return BrokerEnded(
+            f"the bundled broker's log has grown to {self._broker.memory_bytes() / 2**30:.1f} GiB, near its limit of "
+            f"{self._memory_limit_bytes / 2**30:.1f} GiB (broker.memory_limit_bytes); the run has stopped. "
+            f"{self._broker_lost}"
+        )
+
+    async def _stop_broker(self) -> None:
+        if self._broker is not None:
+            with contextlib.suppress(ProcessLookupError):
+                await self._broker.stop()
+
+
+def role_of(name: str) -> str:
+    """`rollout` of `rollout-2`."""
+    base, dash, number = name.rpartition("-")
+    return base if dash and number.isdecimal() else name
+
+
+def numbered(role: str, count: int) -> list[str]:
+    """`rollout`, `rollout-2`, …"""
+    return [role, *(f"{role}-{number}" for number in range(2, count + 1))]

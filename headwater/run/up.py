@@ -1,0 +1,176 @@
+"""`headwater up`: from a configuration to a finished run. The demo is the same with held-out evaluation around it.
+
+lock the run directory → the model → a broker and topics → learner and hops → [evaluation] → sources
+→ until the learner has ended every group → [evaluation] → everything ends in order → report
+"""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from headwater.client import Client
+from headwater.config.load import write_config
+from headwater.config.run_config import RunConfig
+from headwater.errors import Interrupted
+from headwater.files.phases import AFTER, BEFORE, TRAINING, phase
+from headwater.files.run_directory import RunDirectory
+from headwater.look.display import Display
+from headwater.look.observe import Observer
+from headwater.look.scrape import scrape, total
+from headwater.measure.held_out import evaluation_set
+from headwater.measure.recorder import read_evaluations
+from headwater.report.report import STAGES
+from headwater.run.models import model_directory
+from headwater.run.stack import Stack, numbered
+from schemas import Prompt
+from wire.kafka.settings import KafkaSettings
+
+BUSY_SECONDS = "headwater_busy_seconds_total"
+
+
+async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSettings | None, display: Display) -> None:
+    """Run to the end of training. The caller holds the directory's lock.
+
+    Raises HeadwaterError: Interrupted after a clean stop by Ctrl-C, BrokerEnded, RoleFailed, …
+    """
+    resume = f"Go on from the newest checkpoint with: headwater up --resume {directory.path}"
+    async with _interrupts() as interrupts:
+        display.enter(f"preparing the model {config.model}")
+        await interrupts.unless(model_directory(config.model))
+        display.enter("starting the roles" if settings else "starting the broker and the roles")
+        stack = Stack(
+            directory,
+            settings=settings,
+            prefix=config.broker.prefix,
+            partitions=config.broker.partitions,
+            replication=config.broker.replication,
+            domains={source.domain for source in config.data},
+            memory_limit_bytes=config.broker.memory_limit_bytes,
+            broker_lost=resume,
+            allow_unenforced=config.grading.allow_unenforced,
+            on_note=display.note,
+        )
+        interrupts.on_second = stack.kill
+        try:
+            async with stack:
+                directory.create()
+                directory.run_id()
+                write_config(config, directory.config)
+                if stack.bundled:
+                    display.note(
+                        f"the bundled broker at {stack.settings.bootstrap} keeps its log in memory, for this "
+                        "`up` alone: prompts that you publish to it end with it"
+                    )
+                observer = Observer(stack.settings, directory, max_updates=config.training.max_updates)
+                try:
+                    async with display.watching(observer, lambda: stack.supervisor.restarts):
+                        await interrupts.unless(or_trouble(stack, _train(config, directory, stack, display)))
+                        await _keep_stage_seconds(directory)
+                        display.enter("stopping")
+                        await stack.stop_roles()
+                except Interrupted:
+                    display.enter("stopping in order; another Ctrl-C ends everything at once")
+                    raise
+        except Interrupted as error:
+            raise Interrupted(f"stopped. {resume}") from error
+
+
+async def _keep_stage_seconds(directory: RunDirectory) -> None:
+    """How long each hop had work in hand: its counters end with it, and the report speaks of them."""
+    samples = await scrape(directory.logs)
+    hops = {sample.labels["hop"] for sample in samples if sample.name == BUSY_SECONDS}
+    seconds = {hop: round(total(samples, BUSY_SECONDS, hop=hop) or 0.0, 1) for hop in sorted(hops)}
+    (directory.report / STAGES).write_text(json.dumps(seconds) + "\n")
+
+
+async def _train(config: RunConfig, directory: RunDirectory, stack: Stack, display: Display) -> None:
+    hops = ["dispatch", *numbered("sandbox", config.grading.sandbox_workers), "reward", "collect"]
+    workers = numbered("rollout", config.engine.workers)
+    await stack.start_roles("learner", *workers, *hops, "scheduler", "recorder", may_finish=["learner"])
+    if config.evaluation.before_and_after and not _evaluated(directory, epoch=0):
+        display.enter(BEFORE)
+        with phase(directory.phases, BEFORE):
+            await _evaluate(evaluation_set(config, epoch=0), directory, stack.settings)
+    display.enter(TRAINING)
+    with phase(directory.phases, TRAINING):
+        await stack.start_roles("source", may_finish=["source"])
+        await stack.supervisor.finished("learner")
+    if config.evaluation.before_and_after:
+        display.enter(AFTER)
+        with phase(directory.phases, AFTER):
+            await _evaluate(evaluation_set(config, epoch=1), directory, stack.settings)
+
+
+def _evaluated(directory: RunDirectory, epoch: int) -> bool:
+    return any(line["epoch"] == epoch for line in read_evaluations(directory.evaluations))
+
+
+async def _evaluate(prompts: Sequence[Prompt], directory: RunDirectory, settings: KafkaSettings) -> None:
+    """Publish the prompts and wait until each group has ended; the recorder writes them down. Raises NotAnswered."""
+    async with Client(settings=settings) as client:
+        async for _ in client.evaluate(prompts, where=f"the logs are in {directory.logs}"):
+            pass
+
+
+async def or_trouble(stack: Stack, work: Coroutine[Any, Any, None]) -> None:
+    """The work, unless what it needs breaks first. Raises that."""
+    working = asyncio.create_task(work)
+    trouble = asyncio.create_task(stack.trouble())
+    try:
+        await asyncio.wait([working, trouble], return_when=asyncio.FIRST_COMPLETED)
+        if trouble.done():
+            raise trouble.result()
+        await working
+    finally:
+        for task in (working, trouble):
+            task.cancel()
+        await asyncio.gather(working, trouble, return_exceptions=True)
+
+
+class _Interrupts:
+    """Ctrl-C and SIGTERM: the first ends the run in order, the second at once."""
+
+    def __init__(self) -> None:
+        self.on_second: Any = None
+        self._first = asyncio.Event()
+
+    def arrived(self) -> None:
+        if self._first.is_set() and self.on_second is not None:
+            self.on_second()
+        self._first.set()
+
+    async def unless[T](self, work: Coroutine[Any, Any, T]) -> T:
+        """The work's result. Raises Interrupted when the signal comes first; the work is cancelled then."""
+        working = asyncio.create_task(work)
+        waiting = asyncio.create_task(self._first.wait())
+        try:
+            await asyncio.wait([working, waiting], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise Interrupted("stopped")
+            return working.result()
+        finally:
+            for task in (working, waiting):
+                task.cancel()
+            await asyncio.gather(working, waiting, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _interrupts() -> AsyncGenerator[_Interrupts]:
+    loop = asyncio.get_running_loop()
+    interrupts = _Interrupts()
+    # `nohup` has SIGHUP ignored, and means it
+    signals = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP
+    ]
+    for number in signals:
+        loop.add_signal_handler(number, interrupts.arrived)
+    try:
+        yield interrupts
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,16 @@
+"""How far two policies are apart, from the log-probs of sampled tokens."""
+
+import torch
+from torch import Tensor
+
+from learner.algorithms.losses import log_ratio
+
+
+def k3(logp_new: Tensor, logp_ref: Tensor, valid: Tensor, bound: float | None = None) -> Tensor:
+    """exp(−d) − 1 + d with d = new − ref, a token each; 0 where not valid.
+
+    Never negative, and unbiased for KL(new ‖ ref) where the tokens were sampled from `new`. `bound`
+    clamps d to ±bound: without it a d of −90 overflows float32.
+    """
+    difference = log_ratio(logp_new, logp_ref, valid, bound)
+    return torch.where(valid, torch.expm1(-difference) + difference, difference.new_zeros(()))

@@ -1,0 +1,1 @@
+"""What has been read, trained on and written down; no torch."""

@@ -1,0 +1,1 @@
+"""From groups to a step, its weights and its checkpoint."""

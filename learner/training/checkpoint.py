@@ -1,0 +1,116 @@
+"""Model, optimizer, learning-rate schedule, RNG and `Position` as one atomic unit (invariant 4).
+
+    checkpoints/checkpoint-<incarnation>-<sequence>/
+        deepspeed/     what DeepSpeed saves, a file a rank
+        rng-<rank>.pt
+        position.json
+
+Names rise: a higher incarnation is newer, whatever version it resumed at. The directory appears under its
+name only when all of it is on the disk, so the newest one that is seen is always complete.
+"""
+
+import random
+import re
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import torch
+
+from learner.book.incarnation import check_newest
+from learner.book.position import Position
+from learner.durable import new_directory, remove_directory
+from learner.errors import CheckpointError
+from learner.training.engine import Engine
+
+_NAME = re.compile(r"checkpoint-(\d{6})-(\d{6})")
+_TAG = "deepspeed"
+
+
+class CheckpointName(NamedTuple):
+    """Orders checkpoints by age."""
+
+    incarnation: int
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"checkpoint-{self.incarnation:06d}-{self.sequence:06d}"
+
+
+def list_checkpoints(directory: Path) -> list[tuple[CheckpointName, Path]]:
+    """All complete checkpoints, oldest first."""
+    found = [(_NAME.fullmatch(path.name), path) for path in directory.glob("checkpoint-*")]
+    return sorted((CheckpointName(int(match[1]), int(match[2])), path) for match, path in found if match)
+
+
+def newest_checkpoint(directory: Path) -> Path | None:
+    """Where a resume begins; None when nothing was saved yet."""
+    checkpoints = list_checkpoints(directory)
+    return checkpoints[-1][1] if checkpoints else None
+
+
+def load_position(checkpoint: Path) -> Position:
+    """The position alone: needs no torch."""
+    try:
+        return msgspec.json.decode((checkpoint / "position.json").read_bytes(), type=Position)
+    except (OSError, msgspec.DecodeError) as error:
+        raise CheckpointError(f"{checkpoint} has no position that this release reads: {error}") from error
+
+
+def save_checkpoint(directory: Path, engine: Engine, incarnation: int, position: bytes, keep: int) -> Path:
+    """Write a checkpoint and delete all but the newest `keep`. `position` is JSON, taken after the last step.
+
+    Raises Superseded, and leaves nothing, when this incarnation is not the newest once all is written.
+    """
+    mine = [name.sequence for name, _ in list_checkpoints(directory) if name.incarnation == incarnation]
+    target = directory / str(CheckpointName(incarnation, max(mine, default=0) + 1))
+    with new_directory(target) as scratch:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch's own, on how DeepSpeed calls it
+            engine.deepspeed.save_checkpoint(str(scratch), tag=_TAG, save_latest=False)
+        torch.save(_rng_state(), scratch / f"rng-{engine.rank}.pt")
+        (scratch / "position.json").write_bytes(position)
+        # writing takes seconds: one that was superseded meanwhile must not become what a resume begins with
+        check_newest(directory, incarnation)
+    for _, old in list_checkpoints(directory)[:-keep]:
+        remove_directory(old)
+    return target
+
+
+def load_checkpoint(checkpoint: Path, engine: Engine) -> None:
+    """Put model, optimizer, schedule and RNG back as they were saved. Raises CheckpointError."""
+    try:
+        loaded, _ = engine.deepspeed.load_checkpoint(str(checkpoint), tag=_TAG)
+    except (RuntimeError, KeyError, ValueError, AssertionError, OSError) as error:
+        raise CheckpointError(_unfit(checkpoint, str(error))) from error
+    if loaded is None:
+        raise CheckpointError(_unfit(checkpoint, "DeepSpeed found nothing in it"))
+    _restore_rng(torch.load(checkpoint / f"rng-{engine.rank}.pt", weights_only=False))
+
+
+def _unfit(checkpoint: Path, reason: str) -> str:
+    return (
+        f"{checkpoint} does not fit this run: {reason}. Model, dtype, zero_stage and number of ranks must be those it "
+        "was saved with"
+    )
+
+
+def _rng_state() -> dict[str, Any]:
+    state: dict[str, Any] = {
+        "python": random.getstate(),
+        "numpy": np.random.get_state(),
+        "torch": torch.get_rng_state(),
+    }
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state()
+    return state
+
+
+def _restore_rng(state: dict[str, Any]) -> None:
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])
+    torch.set_rng_state(state["torch"])
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])

@@ -1,0 +1,130 @@
+"""One optimizer step over the micro-batches of one batch."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from learner.algorithms.kl import k3
+from learner.algorithms.losses import LOG_RATIO_BOUND, clipped, log_ratio, ppo_clip, token_mean
+from learner.errors import NonFiniteWeights
+from learner.training.batch import PACKED_ROW_TOKENS, MicroBatch, collate, micro_batches, pack
+from learner.training.engine import Engine
+from learner.training.samples import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What an update was like. Means are over its trainable tokens."""
+
+    applied: bool
+    """False: something was not finite; weights, moments and learning rate are as before."""
+    loss: float
+    grad_norm: float
+    """Before clipping. Inf when the step was not applied."""
+    mismatch_kl: float
+    """KL(behaviour ‖ trained policy), k3, nats: staleness, and sampler and trainer disagreeing."""
+    entropy: float
+    ratio_mean: float
+    ratio_min: float
+    ratio_max: float
+    clip_fraction: float
+    tokens: int
+    """All tokens of the sequences, without padding, prompts counted for each answer."""
+    trainable_tokens: int
+    micro_batches: int
+    learning_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The ratio's bounds: 1 − low and 1 + high."""
+
+    low: float
+    high: float
+
+
+class StepAbandoned(Exception):
+    """The process is to end: the gradients so far are thrown away, the weights are as before."""
+
+
+def optimizer_step(
+    engine: Engine,
+    samples: Sequence[Sample],
+    clip: Clip,
+    micro_batch_tokens: int,
+    abandoned: Callable[[], bool] = lambda: False,
+) -> StepResult:
+    """Train on `samples` once. However they are cut into micro-batches, the step is the same.
+
+    Raises NonFiniteWeights when a finite gradient made weights that are not: then this process must end without
+    keeping anything. Raises StepAbandoned before a micro-batch when `abandoned()`: no further step may follow, for
+    gradients are left behind.
+    """
+    denominator = float(sum(sample.trainable_tokens for sample in samples))
+    rows = pack(samples, min(PACKED_ROW_TOKENS, micro_batch_tokens) if engine.shares_prompts else 0)
+    parts = micro_batches(rows, micro_batch_tokens)
+    totals = _Totals()
+    learning_rate = float(engine.deepspeed.get_lr()[0])
+    for part in parts:
+        if abandoned():
+            raise StepAbandoned
+        _accumulate(engine, collate(part), clip, denominator, totals)
+    engine.deepspeed.step()
+    applied = bool(engine.deepspeed.was_step_applied())
+    if applied and not engine.weights_finite():
+        raise NonFiniteWeights(
+            "a step with finite gradients left weights that are not finite: nothing of it was kept; the run can go on "
+            "from its last checkpoint, with a lower learning_rate if it happens again"
+        )
+    return StepResult(
+        applied=applied,
+        loss=totals.loss,
+        grad_norm=float(engine.deepspeed.get_global_grad_norm()),
+        mismatch_kl=totals.mismatch_kl,
+        entropy=totals.entropy,
+        ratio_mean=totals.ratio,
+        ratio_min=totals.ratio_min,
+        ratio_max=totals.ratio_max,
+        clip_fraction=totals.clipped,
+        tokens=sum(len(sample.token_ids) for sample in samples),
+        trainable_tokens=int(denominator),
+        micro_batches=len(parts),
+        learning_rate=learning_rate,
+    )
+
+
+@dataclass(slots=True)
+class _Totals:
+    loss: float = 0.0
+    mismatch_kl: float = 0.0
+    entropy: float = 0.0
+    ratio: float = 0.0
+    ratio_min: float = float("inf")
+    ratio_max: float = 0.0
+    clipped: float = 0.0
+
+
+def _accumulate(engine: Engine, batch: MicroBatch, clip: Clip, denominator: float, totals: _Totals) -> None:
+    logp, entropy = engine.deepspeed(*engine.policy.of(batch, engine.device))
+    behaviour, advantages = batch.behaviour_logprobs.to(engine.device), batch.advantages.to(engine.device)
+    valid = torch.ones_like(logp, dtype=torch.bool)
+    token_loss = ppo_clip(logp, behaviour, advantages, valid, clip_low=clip.low, clip_high=clip.high)
+    loss = token_mean(token_loss, valid, denominator)
+    # a bounded ratio can hide a log-prob that is not finite; then make the gradient say it, so that every
+    # rank's step is refused at the same place
+    healthy = bool(torch.isfinite(logp.detach()).all()) and bool(torch.isfinite(loss.detach()))
+    # DeepSpeed averages over ranks; this is a sum
+    engine.deepspeed.backward((loss if healthy else logp.sum() * torch.nan) * engine.world_size, scale_wrt_gas=False)
+    with torch.no_grad():
+        logp = logp.detach()
+        ratio = log_ratio(logp, behaviour, valid).exp()
+        share = 1 / denominator
+        totals.loss += loss.item()
+        totals.mismatch_kl += share * float(k3(behaviour, logp, valid, LOG_RATIO_BOUND).sum())
+        totals.entropy += share * float(entropy.sum())
+        totals.ratio += share * float(ratio.sum())
+        totals.ratio_min = min(totals.ratio_min, float(ratio.min()))
+        totals.ratio_max = max(totals.ratio_max, float(ratio.max()))
+        outside = clipped(ratio, advantages, clip_low=clip.low, clip_high=clip.high)
+        totals.clipped += share * float(outside.sum())

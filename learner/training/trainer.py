@@ -1,0 +1,100 @@
+"""The training side of the learner: everything that takes long, on one thread of its own.
+
+One thread, because torch keeps its thread count and DeepSpeed its state for the thread that works; apart from the
+event loop, so that reading, progress and /metrics go on during a step.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from learner.config import LearnerConfig
+from learner.training.checkpoint import load_checkpoint, save_checkpoint
+from learner.training.engine import Engine, start_engine
+from learner.training.samples import samples_of
+from learner.training.step import Clip, StepAbandoned, StepResult, optimizer_step
+from learner.training.weights import prune_snapshots, write_snapshot
+from schemas import PolicyVersion, Trajectory
+
+
+class Trainer:
+    """Use as `async with`; leaving waits for what is running."""
+
+    def __init__(self, config: LearnerConfig) -> None:
+        self._config = config
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trainer")
+        self._abandon = threading.Event()
+        self._engine: Engine | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.abandon()
+        await asyncio.to_thread(self._thread.shutdown, wait=True)
+        # the process group stays: DeepSpeed keeps clones of it for as long as the process lives
+        self._engine = None
+
+    async def start(self, checkpoint: Path | None) -> None:
+        """Load the model, and the checkpoint over it. Raises CompilerMissing, UnsupportedModel, CheckpointError."""
+
+        def work() -> Engine:
+            engine = start_engine(self._config)
+            if checkpoint is not None:
+                load_checkpoint(checkpoint, engine)
+            return engine
+
+        self._engine = await self._run(work)
+
+    @property
+    def vocabulary(self) -> int:
+        return self.engine.vocabulary
+
+    @property
+    def engine(self) -> Engine:
+        if self._engine is None:
+            raise RuntimeError("the trainer is not started")
+        return self._engine
+
+    async def step(self, groups: Sequence[Trajectory]) -> StepResult | None:
+        """One update on these groups; None when it was abandoned, and nothing has changed."""
+        clip = Clip(self._config.clip_low, self._config.clip_high)
+
+        def work() -> StepResult | None:
+            try:
+                return optimizer_step(
+                    self.engine, samples_of(groups), clip, self._config.micro_batch_tokens, self._abandon.is_set
+                )
+            except StepAbandoned:
+                return None
+
+        return await self._run(work)
+
+    def abandon(self) -> None:
+        """Let a running step end at its next micro-batch, and every later one at once. For the end of the process."""
+        self._abandon.set()
+
+    async def save(self, incarnation: int, position: bytes) -> Path:
+        """Write a checkpoint with this position (JSON)."""
+        config = self._config
+        return await self._run(
+            lambda: save_checkpoint(config.checkpoints, self.engine, incarnation, position, config.keep_checkpoints)
+        )
+
+    async def snapshot(self, version: PolicyVersion) -> Path:
+        """Write the weights as a Hugging Face directory."""
+        config = self._config
+        return await self._run(lambda: write_snapshot(config.weights, self.engine, version, config.model_directory))
+
+    async def prune(self) -> None:
+        """Delete the oldest snapshots, when a newer one is announced."""
+        await self._run(lambda: prune_snapshots(self._config.weights, self._config.keep_snapshots))
+
+    async def _run[T](self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)

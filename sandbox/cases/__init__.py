@@ -1,0 +1,1 @@
+"""Cases: programs with the right verdict, checked on this host."""

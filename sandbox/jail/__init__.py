@@ -1,0 +1,1 @@
+"""nsjail, what confines a program, and a session of jobs in it."""

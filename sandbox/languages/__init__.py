@@ -1,0 +1,1 @@
+"""Languages, and the tools that build and run them."""

@@ -1,0 +1,156 @@
+"""rollouts ─► dispatch ─► executions | verdicts: what is to be judged, and by whom.
+
+sampled, and a grader that runs programs  ─► Execution of the program in the answer
+sampled, and an `external` grader         ─► Execution of the whole answer, on the grader's own topic
+sampled, and an `exact` grader            ─► Verdict at once: a pure comparison
+not sampled                               ─► Verdict with the fault: a failure goes down the path
+"""
+
+import re
+from collections.abc import Sequence
+
+from sandbox.extract import extract_program
+from sandbox.scoring import shorten
+from schemas import (
+    Context,
+    Event,
+    ExactGrader,
+    Execution,
+    ExternalGrader,
+    Grader,
+    PolicyVersion,
+    ProjectGrader,
+    PythonGrader,
+    Rollout,
+    TestVerdict,
+    Verdict,
+    VerdictKind,
+)
+from schemas.ids import execution_id, rollout_digest
+from schemas.topics import EXECUTIONS, ROLLOUTS, VERDICTS, executions_topic
+from streams.grading.text_components import text_components
+from wire.hop.hop import Hop
+from wire.kafka.records import Outgoing, Record
+
+
+class Dispatch(Hop):
+    """The hop around `dispatch`."""
+
+    name = "dispatch"
+    topics = (ROLLOUTS.name,)
+    concurrency = 16
+
+    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+        return [dispatch(_rollout(event))]
+
+    def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
+        return [unscorable_verdict(_rollout(event), "poisoned")]
+
+    def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
+        return [unscorable_verdict(_rollout(event), reason)]
+
+
+def dispatch(rollout: Rollout) -> Outgoing:
+    """The one event that follows from a rollout."""
+    if rollout.unscorable is not None:
+        return unscorable_verdict(rollout, rollout.unscorable)
+    if isinstance(rollout.task.grader, ExactGrader):
+        return _compare(rollout, rollout.task.grader)
+    grader = rollout.task.grader
+    context = context_of(rollout)
+    execution = Execution(
+        run_id=rollout.run_id,
+        purpose=rollout.purpose,
+        trace_id=rollout.trace_id,
+        execution_id=execution_id(rollout.rollout_id, context.digest),
+        context=context,
+        program=program_of(rollout.text, grader),
+        grader=grader,
+    )
+    topic = executions_topic(grader.name) if isinstance(grader, ExternalGrader) else EXECUTIONS
+    return Outgoing(topic.name, execution.execution_id, execution)
+
+
+def program_of(text: str, grader: Grader) -> str:
+    """The part of an answer that is judged: a program, a patch, or for graders of the user's all of it."""
+    if isinstance(grader, ExternalGrader | PythonGrader | ExactGrader):
+        return text
+    if isinstance(grader, ProjectGrader) and grader.target is None:
+        return extract_program(text, "diff")
+    return extract_program(text, grader.language)
+
+
+def unscorable_verdict(rollout: Rollout, fault: str) -> Outgoing:
+    """The verdict on an answer that is not there or cannot be judged (invariant 7)."""
+    return _verdict(rollout, fault=fault)
+
+
+def context_of(rollout: Rollout) -> Context:
+    """What follows the rollout to its reward. An answer that a user brought may come without a digest."""
+    sampled = [span for span in rollout.spans if span.policy_version is not None]
+    versions: list[PolicyVersion] = [span.policy_version for span in sampled if span.policy_version is not None]
+    return Context(
+        group_id=rollout.group_id,
+        sample_index=rollout.sample_index,
+        digest=rollout.digest or rollout_digest(rollout.spans, rollout.text),
+        domain=rollout.task.domain,
+        prompt_id=rollout.task.prompt_id,
+        epoch=rollout.task.epoch,
+        generation_offset=rollout.generation_offset,
+        num_samples=rollout.num_samples,
+        policy_version=min(versions, default=None),
+        completion_tokens=sum(len(span.token_ids) // 4 for span in sampled),
+        components=text_components(rollout.text) if rollout.unscorable is None else {},
+        attempt=rollout.attempt,
+    )
+
+
+def exact_answer(text: str, grader: ExactGrader) -> str | None:
+    """The trimmed last line, or the pattern's first group or whole match; None where the pattern matches nothing.
+
+    Raises re.error for a pattern that is none.
+    """
+    if grader.pattern is None:
+        lines = text.strip().splitlines()
+        found = lines[-1] if lines else ""
+    else:
+        match = re.search(grader.pattern, text)
+        if match is None:
+            return None
+        found = match.group(1 if match.re.groups else 0) or ""
+    return found.strip()
+
+
+def _compare(rollout: Rollout, grader: ExactGrader) -> Outgoing:
+    try:
+        found = exact_answer(rollout.text, grader)
+    except re.error as error:
+        return unscorable_verdict(rollout, f"the grader's pattern is no regular expression: {error}")
+    if found is None:
+        return _verdict(rollout, kind=VerdictKind.WRONG_ANSWER, detail="no answer in the form that was asked for")
+    if found != grader.answer.strip():
+        detail = f"this is not the answer: {shorten(found, 300)!r}"
+        return _verdict(rollout, kind=VerdictKind.WRONG_ANSWER, detail=detail)
+    return _verdict(rollout, kind=VerdictKind.ACCEPTED)
+
+
+def _verdict(
+    rollout: Rollout, *, kind: VerdictKind | None = None, detail: str = "", fault: str | None = None
+) -> Outgoing:
+    context = context_of(rollout)
+    verdict = Verdict(
+        run_id=rollout.run_id,
+        purpose=rollout.purpose,
+        trace_id=rollout.trace_id,
+        execution_id=execution_id(rollout.rollout_id, context.digest),
+        context=context,
+        kind=kind,
+        tests=(TestVerdict(kind=kind, detail=detail),) if kind is not None else (),
+        fault=fault,
+    )
+    return Outgoing(VERDICTS.name, rollout.group_id, verdict)
+
+
+def _rollout(event: Event) -> Rollout:
+    assert isinstance(event, Rollout), f"no rollout: {type(event).__name__}"
+    return event

@@ -1,0 +1,99 @@
+"""executions ─► sandbox worker ─► verdicts: programs run in jails, and what was seen there."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sandbox.errors import GraderFault
+from schemas import Event, Execution, Verdict
+from schemas.topics import EXECUTIONS, VERDICTS
+from wire.errors import Retryable
+from wire.hop.hop import Hop
+from wire.kafka.records import Outgoing, Record
+from wire.metrics import Metrics
+
+if TYPE_CHECKING:
+    # what judges needs nsjail; what is decided about its answers does not
+    from sandbox.judge import Judge
+    from sandbox.judgement import Judgement
+
+
+class SandboxWorker(Hop):
+    """The hop around a judge, which it starts and stops. As many jobs in flight as the judge has jails."""
+
+    name = "sandbox"
+    topics = (EXECUTIONS.name,)
+
+    def __init__(self, judge: "Judge", metrics: Metrics) -> None:
+        self.concurrency = judge.concurrency
+        self._judge = judge
+        self._metrics = metrics
+
+    async def start(self) -> None:
+        """Raises SandboxUnavailable on a host that cannot confine programs."""
+        await self._judge.__aenter__()
+
+    async def stop(self) -> None:
+        await self._judge.__aexit__(None, None, None)
+
+    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+        """A failure of the sandbox is tried again; what the program does is a verdict."""
+        execution = _execution(event)
+        try:
+            judgement = await self._judge.judge(execution.program, execution.grader)
+        except GraderFault as error:
+            raise Retryable(str(error)) from error
+        self._metrics.verdicts.labels(judgement.kind.value).inc()
+        self._metrics.jail_seconds.observe(judgement.jail_seconds)
+        return [verdict_of(execution, judgement)]
+
+    def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
+        return self._fault(event, "poisoned")
+
+    def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
+        return self._fault(event, reason)
+
+    def _fault(self, event: Event, reason: str) -> Sequence[Outgoing]:
+        self._metrics.verdicts.labels("fault").inc()
+        return [fault_of(_execution(event), reason)]
+
+
+def verdict_of(execution: Execution, judgement: "Judgement") -> Outgoing:
+    """What the judge saw."""
+    return _outgoing(
+        Verdict(
+            run_id=execution.run_id,
+            purpose=execution.purpose,
+            trace_id=execution.trace_id,
+            execution_id=execution.execution_id,
+            context=execution.context,
+            kind=judgement.kind,
+            tests=judgement.tests,
+            compile_log=judgement.compile_log,
+            reward=judgement.reward,
+            components=judgement.components,
+            jail_seconds=judgement.jail_seconds,
+        )
+    )
+
+
+def fault_of(execution: Execution, reason: str) -> Outgoing:
+    """A failure to grade is not a grade (invariant 7): the rollout becomes unscorable."""
+    return _outgoing(
+        Verdict(
+            run_id=execution.run_id,
+            purpose=execution.purpose,
+            trace_id=execution.trace_id,
+            execution_id=execution.execution_id,
+            context=execution.context,
+            fault=reason,
+        )
+    )
+
+
+def _outgoing(verdict: Verdict) -> Outgoing:
+    return Outgoing(VERDICTS.name, verdict.context.group_id, verdict)
+
+
+def _execution(event: Event) -> Execution:
+    assert isinstance(event, Execution), f"no execution: {type(event).__name__}"
+    return event

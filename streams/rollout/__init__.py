@@ -1,0 +1,1 @@
+"""Generations to rollouts."""

@@ -1,0 +1,1 @@
+"""Tasks: what a domain is, and where its prompts come from."""

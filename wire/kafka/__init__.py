@@ -1,0 +1,1 @@
+"""Kafka: settings, clients, topics, reading and publishing."""

@@ -1,0 +1,96 @@
+"""How far a hop is behind: its consumer group's committed offsets against the ends, and the age of what waits."""
+
+import time
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from schemas.topics import topic_spec
+from wire.kafka.clients import broker_errors, close, connect, make_consumer
+from wire.kafka.offsets import end_offsets, probe
+from wire.kafka.settings import KafkaSettings
+from wire.kafka.tail import Tail
+from wire.kafka.topics import existing_topics
+
+
+class TopicLag(NamedTuple):
+    """One topic of one hop, its partitions together."""
+
+    topic: str
+    committed: int
+    """Events that the group has acknowledged (the sum of its offsets)."""
+    end: int
+    events: int
+    """Not acknowledged yet. With transactions each marker counts as one."""
+    oldest_age_seconds: float
+    """Of the oldest unread event, by its time stamp; 0 with nothing unread."""
+
+    @property
+    def expiry_share(self) -> float:
+        """The oldest age as a share of the topic's retention: from 0.5 on someone must act. 0 where nothing expires."""
+        retention = topic_spec(self.topic).retention_seconds
+        return self.oldest_age_seconds / retention if retention else 0.0
+
+
+async def group_lag(settings: KafkaSettings, hop: str, topics: Iterable[str]) -> list[TopicLag]:
+    """The lag of the hop's consumer group on each topic that exists.
+
+    Asked through a consumer: the admin call for group offsets drops the connection on the bundled broker.
+    """
+    counts = await existing_topics(settings)
+    wanted = [topic for topic in topics if topic in counts]
+    places = [TopicPartition(settings.name(topic), number) for topic in wanted for number in range(counts[topic])]
+    if not places:
+        return []
+    async with probe(settings) as consumer:
+        with broker_errors(settings):
+            begins = await consumer.beginning_offsets(places)
+        ends = await end_offsets(consumer, settings, places)
+    committed = await _committed(settings, hop, places)
+    positions = {place: begins[place] if committed[place] is None else committed[place] or 0 for place in places}
+    lags: list[TopicLag] = []
+    for topic in wanted:
+        mine = [place for place in places if place.topic == settings.name(topic)]
+        behind = {place: positions[place] for place in mine if positions[place] < ends[place]}
+        lags.append(
+            TopicLag(
+                topic=topic,
+                committed=sum(positions[place] for place in mine),
+                end=sum(ends[place] for place in mine),
+                events=sum(ends[place] - position for place, position in behind.items()),
+                oldest_age_seconds=await _oldest_age(settings, topic, behind),
+            )
+        )
+    return lags
+
+
+async def _committed(
+    settings: KafkaSettings, hop: str, places: list[TopicPartition]
+) -> dict[TopicPartition, int | None]:
+    consumer: AIOKafkaConsumer = make_consumer(settings, "headwater-lag", consumer_group=hop)
+    await connect(consumer, settings)
+    try:
+        with broker_errors(settings):
+            return {place: await consumer.committed(place) for place in places}
+    finally:
+        await close(consumer)
+
+
+async def _oldest_age(settings: KafkaSettings, topic: str, behind: dict[TopicPartition, int]) -> float:
+    if not behind:
+        return 0.0
+    oldest: float | None = None
+    async with Tail(settings, {(topic, place.partition): position for place, position in behind.items()}) as tail:
+        waiting = {place.partition for place in behind}
+        while waiting:
+            records = await tail.poll(timeout_seconds=1.0, max_records=1)
+            if not records:
+                break  # only transaction markers are there
+            for record in records:
+                if record.partition in waiting:
+                    waiting.remove(record.partition)
+                    tail.pause(topic, record.partition)
+                    stamp = record.timestamp_ms / 1000
+                    oldest = stamp if oldest is None else min(oldest, stamp)
+    return 0.0 if oldest is None else max(0.0, time.time() - oldest)
