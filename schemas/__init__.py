@@ -24,6 +24,7 @@ from schemas.graders import (
 from schemas.progress import LogIdentity, Progress, SourceProgress
 from schemas.prompts import Message, Prompt, Sampling, SourceEnd, Task
 from schemas.rewards import Reward
+from schemas.roles import RoleName
 from schemas.rollouts import FinishReason, Rollout, TokenSpan
 from schemas.trajectories import DropReason, GroupDropped, Member, Trajectory
 from schemas.verdicts import TestVerdict, Verdict, VerdictKind
@@ -64,6 +65,7 @@ __all__ = [
     "PythonGrader",
     "Resume",
     "Reward",
+    "RoleName",
     "Rollout",
     "Sampling",
     "SchemaError",

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from schemas import Event
+from schemas import Event, RoleName
 from wire.kafka.settings import KafkaSettings
 
 WRITER_HEADER = "writer"
-ROLES = frozenset({"scheduler", "rollout", "dispatch", "sandbox", "reward", "collect", "learner", "recorder"})
-"""Our own processes. A record whose `writer` is none of them was written by a user."""
+ROLES = frozenset(RoleName) - {RoleName.SOURCE}
+"""Our own processes. A record whose `writer` is none of them was written by a user, or for one (prompts of files)."""
 
 
 class Record(NamedTuple):
