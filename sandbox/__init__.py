@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import GraderFault, SandboxError, SandboxUnavailable
 from sandbox.extract import extract_program
-from sandbox.scoring import score
+from sandbox.reward_rule import score
 
 if TYPE_CHECKING:
     from sandbox.evaluate import execute_and_evaluate

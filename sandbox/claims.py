@@ -6,9 +6,7 @@ claim. Bytes that are not such lines make the whole unusable: a result then does
 
 from dataclasses import dataclass
 
-_NAMES = frozenset(
-    {"compiled", "syntax", "value", "unprintable", "raised", "passed", "failed", "broken", "test", "ended"}
-)
+from sandbox.inside.protocol import CLAIMS
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ def parse(result: bytes, nonce: str) -> Claims:
         mark, _, rest = line.partition(b" ")
         raw, _, body = rest.partition(b" ")
         name = raw.decode("ascii", "replace")
-        if mark != nonce.encode() or name not in _NAMES:
+        if mark != nonce.encode() or name not in CLAIMS:
             valid = False
         elif index == 0 and name in ("compiled", "syntax"):
             first, first_body = name, body

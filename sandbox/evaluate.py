@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from sandbox.judge import Judge
-from sandbox.scoring import score
+from sandbox.reward_rule import score
 from schemas import CheckGrader, FunctionGrader, FunctionTest, Grader, Limits, StdioGrader, StdioTest
 
 TestCase = Mapping[str, Any] | str

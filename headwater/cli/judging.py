@@ -138,7 +138,7 @@ async def _judged(program: bytes, grader: "Grader", allow_unenforced: frozenset[
 
 
 def _scored(judgement: "Judgement") -> tuple[float, str]:
-    from sandbox.scoring import score
+    from sandbox.reward_rule import score
 
     if judgement.reward is not None:
         return judgement.reward, ""

@@ -5,22 +5,8 @@ from pathlib import Path
 import msgspec
 
 from headwater.errors import InputError
+from sandbox.languages.languages import by_ending
 from schemas import CheckGrader, FunctionGrader, FunctionTest, Grader, StdioGrader, StdioTest, UnittestGrader
-
-LANGUAGES = {
-    ".py": "python",
-    ".c": "c",
-    ".cc": "cpp",
-    ".cpp": "cpp",
-    ".cxx": "cpp",
-    ".java": "java",
-    ".go": "go",
-    ".rs": "rust",
-    ".js": "javascript",
-    ".cjs": "javascript",
-    ".sh": "bash",
-}
-"""By the ending of a program's file."""
 
 
 def read_program(path: Path) -> bytes:
@@ -101,7 +87,7 @@ def _item(text: str | bytes, place: str) -> FunctionTest | StdioTest:
 
 
 def _language(program: Path) -> str:
-    language = LANGUAGES.get(program.suffix)
+    language = by_ending(program.suffix)
     if language is None:
         raise InputError(f"{program}: which language is it in? Give --language")
-    return language
+    return language.name

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.cases import host as case_host
+from sandbox.cases import host_checks
 from sandbox.cases.format import BadCase, Case, load
 from sandbox.errors import GraderFault
 from sandbox.judge import Judge
 from sandbox.judgement import Judgement
 from sandbox.languages import toolchains
 from sandbox.limits import resolve
-from sandbox.scoring import score
+from sandbox.reward_rule import score
 from schemas import ExactGrader, ExternalGrader, FunctionGrader, FunctionTest, VerdictKind
 
 __all__ = ["BadCase", "CaseResult", "judge_cases", "judge_folder", "load"]
@@ -72,7 +72,7 @@ async def judge_cases(
 async def judge_case(case: Case, allow_unenforced: frozenset[str] = frozenset()) -> CaseResult:
     """Judge one case, with a neighbour at its side and a job after it where the case asks about them."""
     started = time.monotonic()
-    seen = case_host.Seen()
+    seen = host_checks.Seen()
     fault = ""
     wanted = case.expect.host
     assert not isinstance(case.grader, ExactGrader | ExternalGrader)
@@ -85,7 +85,7 @@ async def judge_case(case: Case, allow_unenforced: frozenset[str] = frozenset())
             compile_cache=False,
             allow_unenforced=allow_unenforced,
         ) as judge,
-        case_host.Watch() as watch,
+        host_checks.Watch() as watch,
     ):
         site = judge.site
         neighbours = asyncio.create_task(_neighbours(judge)) if "other jobs unaffected" in wanted else None
@@ -93,33 +93,33 @@ async def judge_case(case: Case, allow_unenforced: frozenset[str] = frozenset())
             seen.judgement = await judge.judge(case.program, case.grader)
         except GraderFault as error:
             fault = str(error)
-        seen.processes_left = case_host.judged_processes(site) if neighbours is None else []
-        seen.disk_bytes = case_host.folder_bytes(site.staging)
+        seen.processes_left = host_checks.judged_processes(site) if neighbours is None else []
+        seen.disk_bytes = host_checks.folder_bytes(site.staging)
         if neighbours is not None:
             neighbours.cancel()
             seen.neighbours_passed = await neighbours
-            seen.processes_left = case_host.judged_processes(site)
+            seen.processes_left = host_checks.judged_processes(site)
         seen.next_passed = await _control(judge)
-        if case_host.TWICE in wanted:
+        if host_checks.TWICE in wanted:
             seen.repeated.append(await _again(judge, case))
             seen.repeated += await asyncio.gather(_again(judge, case), _again(judge, case))
     seen.memory_growth_bytes = watch.highest - watch.start
-    seen.files_left = case_host.files_of_jails(site)
-    seen.groups_left, seen.mounts_left = case_host.groups_of(site), case_host.mounts_of(site)
-    if case_host.LATER in wanted:
-        await asyncio.sleep(case_host.LATER_SECONDS)
-        seen.files_left_later = case_host.files_of_jails(site)
+    seen.files_left = host_checks.files_of_jails(site)
+    seen.groups_left, seen.mounts_left = host_checks.groups_of(site), host_checks.mounts_of(site)
+    if host_checks.LATER in wanted:
+        await asyncio.sleep(host_checks.LATER_SECONDS)
+        seen.files_left_later = host_checks.files_of_jails(site)
     return _result(case, seen, fault, time.monotonic() - started)
 
 
-def _result(case: Case, seen: case_host.Seen, fault: str, seconds: float) -> CaseResult:
+def _result(case: Case, seen: host_checks.Seen, fault: str, seconds: float) -> CaseResult:
     reward, verdict, verdicts = None, None, list[str]()
     if seen.judgement is not None:
         found = seen.judgement
         reward, _ = score(found.kind, found.tests, found.compile_log)
         verdict, verdicts = found.kind.value, [test.kind.value for test in found.tests]
     host = {
-        text: "not checked" if text not in case_host.CHECKS else "pass" if case_host.CHECKS[text](seen) else "fail"
+        text: "not checked" if text not in host_checks.CHECKS else "pass" if host_checks.CHECKS[text](seen) else "fail"
         for text in case.expect.host
     }
     fits = case.expect.reward_fits(reward) and case.expect.verdicts_fit(verdict, verdicts)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sandbox import judgement
 from sandbox.errors import GraderFault
+from sandbox.graders.main_program import run_program
 from sandbox.jail.session import CompileError, Session
 from sandbox.limits import RunLimits, resolve
 from schemas import Checker, StdioTest, VerdictKind
@@ -24,8 +25,6 @@ class OpenChecker:
 
     async def judge(self, test: StdioTest, output: bytes) -> tuple[VerdictKind, str]:
         """Ask about one output."""
-        from sandbox.graders.stdio import run_program
-
         arguments = {"input": test.stdin.encode(), "output": output, "expected": test.stdout.encode()}
         try:
             report, _ = await run_program(self.session, self.limits, b"", arguments)

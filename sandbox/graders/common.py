@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox import claims, judgement
-from sandbox.jail.jails import TESTER, Process, Report
+from sandbox.inside.protocol import BUILD, TESTER_UID, WORK
+from sandbox.jail.jails import Process, Report
 from sandbox.jail.session import CompileError, Session, process_cpu_seconds
 from sandbox.limits import RunLimits
-from sandbox.scoring import shorten
+from sandbox.reward_rule import shorten
 from schemas import TestVerdict, VerdictKind
 
 MAX_SHOWN_CHARACTERS = 300
@@ -40,7 +41,7 @@ def apart(
     environment = session.environment
     tester = Process(
         kind=kind,
-        uid=TESTER,
+        uid=TESTER_UID,
         env=environment,
         passed=("tests", "link", "result"),
         nonce=nonce,
@@ -76,7 +77,7 @@ def crash(report: Report) -> str:
     """Say how the program ended badly, with the end of what it said."""
     if report.failure:
         return "the program could not be started"
-    last = text(report.stderr).replace("/tmp/work/", "").replace("/build/", "").replace(sys.base_prefix, "").strip()
+    last = text(report.stderr).replace(f"{WORK}/", "").replace(f"{BUILD}/", "").replace(sys.base_prefix, "").strip()
     return (
         f"{judgement.ending(report)}\n{shorten(last, 2 * MAX_SHOWN_CHARACTERS)}" if last else judgement.ending(report)
     )

@@ -17,16 +17,14 @@ from sandbox import judgement
 from sandbox.errors import GraderFault, JailLost
 from sandbox.graders.common import PlainTest, crash, text, verdict
 from sandbox.graders.patches import STEERS_TESTS, BadAnswer, files_of, inside, steers_tests
-from sandbox.jail.jails import TESTER, Process, Report
+from sandbox.inside.protocol import BUILD, EXEC, TESTER_UID, TESTS, UNUSABLE
+from sandbox.jail.jails import Process, Report
 from sandbox.jail.session import MAX_LOG_CHARACTERS, CompileError, Session, lost, new_nonce, process_cpu_seconds
-from sandbox.languages.languages import BUILD
 from sandbox.limits import COMPILE, RunLimits, resolve
-from sandbox.scoring import shorten
+from sandbox.reward_rule import shorten
 from schemas import NamedTest, ProjectGrader, TestVerdict, VerdictKind
 
 MAX_REPORT_BYTES = 4 << 20
-UNUSABLE = b"UNUSABLE "
-"""Begins a report where the test command could not even be started (`inside/harness.py`)."""
 
 
 async def judge_project(session: Session, grader: ProjectGrader) -> list[TestVerdict]:
@@ -78,12 +76,12 @@ async def apart(session: Session, grader: ProjectGrader, limits: RunLimits) -> R
     environment = session.environment
     names = ("result", "link", "tests", "command")
     processes = [
-        Process(kind="harness", uid=TESTER, env=environment, passed=names, cwd="/tests", cpu_seconds=seconds),
+        Process(kind="harness", uid=TESTER_UID, env=environment, passed=names, cwd=TESTS, cpu_seconds=seconds),
         Process(kind="starter", env=environment, passed=("link:peer",), cwd=BUILD, cpu_seconds=seconds),
     ]
     contents = {"tests": json.dumps(grader.test_files).encode(), "command": grader.test.encode()}
     report = await session.run(processes, limits, contents, result_bytes=MAX_REPORT_BYTES)
-    if report.result.startswith(UNUSABLE):
+    if report.result.startswith(UNUSABLE.encode()):
         raise GraderFault(f"the task's test files cannot be put up: {text(report.result)[len(UNUSABLE) :].strip()}")
     return report
 
@@ -122,7 +120,7 @@ async def unpack(
 async def command(session: Session, line: str, limits: RunLimits, *, building: bool = False, word: str = "") -> Report:
     """Run a shell command of the task's in the tree, with a word to read on its stdin, or without a report."""
     process = Process(
-        kind="exec",
+        kind=EXEC,
         stdin="word" if word else "",
         argv=("/usr/bin/sh", "-c", line),
         env=session.environment,

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import programs
+from . import programs, protocol
 from .link import Closed, Codec, Json, Link
 
 _OPERATIONS: "dict[str, Callable[..., Any]]" = {
@@ -168,8 +168,8 @@ class Answer:
 def write_support(files: bytes) -> None:
     """Put the task's files that are no tests beside the answer, which is already there."""
     for name, text in json.loads(files).items():
-        path = f"/tmp/work/{name}"
-        if path != programs.FILE:
+        path = f"{protocol.WORK}/{name}"
+        if path != protocol.SOLUTION:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)

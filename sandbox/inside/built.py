@@ -10,7 +10,8 @@ import os
 import struct
 from typing import Any
 
-ROOT = "/build"
+from .protocol import BUILD
+
 _COUNT = struct.Struct(">I")
 
 
@@ -18,13 +19,13 @@ def run_pack(descriptors: "list[int]", process: object) -> None:
     """Write what was built to the result pipe: the length of a table, the table, the files' bytes."""
     table: list[list[Any]] = []
     bodies: list[bytes] = []
-    for folder, _, names in os.walk(ROOT):
+    for folder, _, names in os.walk(BUILD):
         for name in sorted(names):
             path = os.path.join(folder, name)
             if os.path.isfile(path) and not os.path.islink(path):
                 with open(path, "rb") as file:
                     bodies.append(file.read())
-                table.append([os.path.relpath(path, ROOT), len(bodies[-1]), os.stat(path).st_mode & 0o777])
+                table.append([os.path.relpath(path, BUILD), len(bodies[-1]), os.stat(path).st_mode & 0o777])
     text = json.dumps(table).encode()
     with os.fdopen(descriptors[0], "wb") as out:
         out.write(b"".join((_COUNT.pack(len(text)), text, *bodies)))
@@ -37,7 +38,7 @@ def run_unpack_built(descriptors: "list[int]", process: object) -> None:
     (size,) = _COUNT.unpack_from(data)
     position = _COUNT.size + size
     for name, length, mode in json.loads(data[_COUNT.size : position]):
-        path = os.path.join(ROOT, name)
+        path = os.path.join(BUILD, name)
         os.makedirs(path.rpartition("/")[0], exist_ok=True)
         with open(path, "wb") as file:
             file.write(data[position : position + length])

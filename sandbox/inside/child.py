@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from . import kernel
+from .protocol import EXEC, JUDGED_UID
 
 OPEN_FILES = 1024
 STACK_BYTES = 64 << 20
-JUDGED_UID, TESTER_UID = 1000, 1001
-"""The answer's. Processes of ours that must be out of its reach have another."""
 
 Json = dict[str, Any]
 Judged = Callable[[], None]
@@ -34,7 +33,7 @@ def in_child(confinement: kernel.Confinement, process: Json, descriptors: "dict[
         kernel.first_to_die()
         os.umask(0o022)
         kernel.set_limits(process["cpu_seconds"], process["tasks"], OPEN_FILES, STACK_BYTES)
-        if process["kind"] == "exec":
+        if process["kind"] == EXEC:
             confinement.drop(process["uid"], dumpable=True)
             write_files(process)
             execute(process)

@@ -25,8 +25,6 @@ import time
 from typing import NoReturn
 
 ADDRESS = b"\0headwater-answer"
-FOLDER, TREE = "/tests", "/build"
-"""The test command's own; no folder above it is the answer's to write in, and it is gone after the run."""
 REPORT = 3
 MAX_COMMAND_BYTES = 1 << 17
 CHUNK_BYTES = 1 << 16
@@ -38,27 +36,29 @@ _STATUS = struct.Struct(">i")
 def run_harness(descriptors: "list[int]", process: "dict[str, object]") -> None:
     """Unpack the test files, wait for the answer's side, become the test command: it reports on REPORT."""
     from . import kernel, programs
+    from .protocol import TESTS, UNUSABLE
 
+    # no folder above TESTS is the answer's to write in, and it is gone after the run
     _, link, tests, command = descriptors
     os.umask(0o077)
     try:
         for folder in ("files", "tools", "home", "tmp"):
-            os.makedirs(f"{FOLDER}/{folder}")
+            os.makedirs(f"{TESTS}/{folder}")
         for name, text in json.loads(programs.read_all(tests)).items():
-            write(os.path.join(FOLDER, "files", name), text)
+            write(os.path.join(TESTS, "files", name), text)
         script = f'#!/usr/bin/sh\nexec {sys.executable} -I -S -B {os.path.abspath(__file__)} "$@"\n'  # noqa: PTH100
-        write(f"{FOLDER}/tools/answer", script)
+        write(f"{TESTS}/tools/answer", script)
         line = programs.read_all(command).decode()
-        os.chdir(f"{FOLDER}/files")
+        os.chdir(f"{TESTS}/files")
         os.read(link, 1)
         os.close(link)
         kernel.reset_signals()
         environment = {name: value for name, value in os.environ.items() if not value.startswith("/tmp")}
-        environment["PATH"] = f"{FOLDER}/tools:{environment['PATH']}"
-        environment |= {"HOME": f"{FOLDER}/home", "TMPDIR": f"{FOLDER}/tmp"}
+        environment["PATH"] = f"{TESTS}/tools:{environment['PATH']}"
+        environment |= {"HOME": f"{TESTS}/home", "TMPDIR": f"{TESTS}/tmp"}
         os.execve("/usr/bin/sh", ["/usr/bin/sh", "-c", line], environment)
     except (OSError, ValueError) as error:
-        os.write(REPORT, f"UNUSABLE {error}\n".encode(errors="replace"))
+        os.write(REPORT, f"{UNUSABLE}{error}\n".encode(errors="replace"))
         os._exit(125)
 
 
@@ -94,6 +94,7 @@ def run_starter(descriptors: "list[int]", process: "dict[str, object]") -> None:
 def start(caller: socket.socket) -> NoReturn:
     """Run one command of one caller to its end, or to the caller's."""
     from . import kernel
+    from .protocol import BUILD
 
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     message, streams, _, _ = socket.recv_fds(caller, MAX_COMMAND_BYTES, 3)
@@ -104,7 +105,7 @@ def start(caller: socket.socket) -> NoReturn:
         for place, stream in enumerate(streams):
             os.dup2(stream, place)
         os.closerange(len(streams), 256)
-        os.chdir(TREE)
+        os.chdir(BUILD)
         kernel.reset_signals()
         try:
             os.execvp(command[0], command)

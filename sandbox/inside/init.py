@@ -30,15 +30,13 @@ import sys
 import time
 
 from . import kernel, meters
-from .child import JUDGED_UID, OPEN_FILES, STACK_BYTES, TESTER_UID, Json, Judged, in_child
+from .child import OPEN_FILES, STACK_BYTES, Json, Judged, in_child
+from .protocol import BUILD, EXEC, JUDGED_UID, LAUNCHER, TEST, TESTER_UID, TESTS, WHOLE_PROC
 from .stream import Stream
 
 HEADER = struct.Struct(">I")
 MAX_DESCRIPTORS = 16
-TEST_FOLDER, BUILD_FOLDER, TESTER_FOLDER = "/tmp", "/build", "/tests"
 FAILURE_BYTES = 4096
-LAUNCHER = "/headwater-launch"
-WHOLE_PROC = "/headwater-proc"
 FIRST_PID = b"9"
 SETTLED_BYTES = 16 << 20
 SETTLE_TRIES = 200
@@ -132,19 +130,19 @@ class Init:
     def fresh_folder(self, size_bytes: int, inodes: int) -> None:
         """Replace `/tmp`, whole, by a new and empty file system."""
         if self.disk is not None:
-            kernel.unmount(TEST_FOLDER)
-        kernel.mount_tmpfs(TEST_FOLDER, size_bytes, inodes, 0o1777)
+            kernel.unmount(TEST)
+        kernel.mount_tmpfs(TEST, size_bytes, inodes, 0o1777)
         self.disk = (size_bytes, inodes)
         for name, mode in (("work", 0o777), ("shm", 0o1777)):
-            path = f"{TEST_FOLDER}/{name}"
+            path = f"{TEST}/{name}"
             os.mkdir(path)
             os.chmod(path, mode)
 
     def wipe_build(self, request: Json) -> None:
         """Begin a job: nothing of the one before is left where programs are built."""
-        kernel.unmount(BUILD_FOLDER)
+        kernel.unmount(BUILD)
         owner = JUDGED_UID if self.users else 0
-        kernel.mount_tmpfs(BUILD_FOLDER, request["build_bytes"], request["inodes"], 0o700, owner)
+        kernel.mount_tmpfs(BUILD, request["build_bytes"], request["inodes"], 0o700, owner)
         self.build_writable = True
 
     # one run
@@ -155,12 +153,12 @@ class Init:
             self.fresh_folder(request["disk_bytes"], request["inodes"])
         writable = bool(request.get("build_writable"))
         if writable != self.build_writable:
-            kernel.remount(BUILD_FOLDER, read_only=not writable)
+            kernel.remount(BUILD, read_only=not writable)
             self.build_writable = writable
         apart = any(process["kind"] == "harness" for process in request["processes"])
         if apart:
             owner = TESTER_UID if self.users else 0
-            kernel.mount_tmpfs(TESTER_FOLDER, request["disk_bytes"], request["inodes"], 0o700, owner)
+            kernel.mount_tmpfs(TESTS, request["disk_bytes"], request["inodes"], 0o700, owner)
         named = dict(zip(request["descriptors"], received, strict=True))
         pipes: dict[str, int] = {}
         ends: dict[str, int] = {}
@@ -181,7 +179,7 @@ class Init:
         started = time.monotonic_ns()
         main = 0
         for index, process in enumerate(request["processes"]):
-            if self.launcher and process["kind"] == "exec" and not process["passed"]:
+            if self.launcher and process["kind"] == EXEC and not process["passed"]:
                 child = self.launch(process, {**named, **ends})
             else:
                 child = os.fork()
@@ -197,7 +195,7 @@ class Init:
         wall = time.monotonic_ns() - started
         statuses = self.kill_everything()
         if apart:
-            kernel.unmount(TESTER_FOLDER)
+            kernel.unmount(TESTS)
         for stream in streams:
             stream.drain()
         if status is None:

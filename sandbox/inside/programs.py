@@ -19,13 +19,13 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from . import values
+from .protocol import SOLUTION, WORK
 
 Json = dict[str, Any]
-FILE = "/tmp/work/solution.py"
 MAX_MESSAGE = 2000
 
 
-class Claims:
+class ResultPipe:
     """The result pipe of one test."""
 
     def __init__(self, descriptor: int, nonce: str) -> None:
@@ -63,15 +63,15 @@ def compile_source(source: bytes) -> CodeType:
     """Compile the answer; one of REFUSED if Python will not have it."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
     source.decode(encoding)  # `compile` looks at no byte of a comment
-    return compile(source, FILE, "exec", dont_inherit=True)
+    return compile(source, SOLUTION, "exec", dont_inherit=True)
 
 
 def syntax_message(error: BaseException) -> str:
     """Say what Python had against it."""
-    return "".join(traceback.format_exception_only(error)).replace("/tmp/work/", "")
+    return "".join(traceback.format_exception_only(error)).replace(f"{WORK}/", "")
 
 
-def compiled(source: bytes, claims: Claims) -> CodeType:
+def compiled(source: bytes, claims: ResultPipe) -> CodeType:
     """Compile the answer and say so; a source that Python refuses ends the process here."""
     try:
         code = compile_source(source)
@@ -84,9 +84,9 @@ def compiled(source: bytes, claims: Claims) -> CodeType:
 
 def write_source(source: bytes) -> None:
     """Put the answer where `__file__`, `inspect` and tracebacks look for it."""
-    with open(FILE, "wb") as file:
+    with open(SOLUTION, "wb") as file:
         file.write(source)
-    sys.path.insert(0, "/tmp/work")
+    sys.path.insert(0, WORK)
 
 
 def add_site_builtins() -> None:
@@ -100,12 +100,12 @@ def add_site_builtins() -> None:
 def run_main(descriptors: "list[int]", process: Json) -> None:
     """Run the answer as `__main__`; the interpreter then ends as it does for any script."""
     source = read_all(descriptors[0])
-    claims = Claims(descriptors[1], process["nonce"])
+    claims = ResultPipe(descriptors[1], process["nonce"])
     code = compiled(source, claims)
     claims.close()
     write_source(source)
     module = ModuleType("__main__")
-    module.__dict__.update(__file__=FILE, __builtins__=__builtins__)
+    module.__dict__.update(__file__=SOLUTION, __builtins__=__builtins__)
     sys.modules["__main__"] = module
     sys.argv[:] = ["solution.py", *process["argv"]]
     add_site_builtins()
@@ -152,7 +152,7 @@ def finish(module: ModuleType, status: int) -> NoReturn:
 
 def own_frames_removed(trace: "TracebackType | None") -> "TracebackType | None":
     """Leave the frames of the answer only."""
-    while trace is not None and trace.tb_frame.f_code.co_filename != FILE:
+    while trace is not None and trace.tb_frame.f_code.co_filename != SOLUTION:
         trace = trace.tb_next
     return trace
 
@@ -160,7 +160,7 @@ def own_frames_removed(trace: "TracebackType | None") -> "TracebackType | None":
 def load(code: CodeType, name: str = "solution") -> ModuleType:
     """Import the answer as a module."""
     module = ModuleType(name)
-    module.__file__ = FILE
+    module.__file__ = SOLUTION
     sys.modules[name] = module
     exec(code, module.__dict__)
     return module
@@ -174,7 +174,7 @@ def described(error: BaseException) -> str:
     line = 0
     trace = own_frames_removed(BaseException.__dict__["__traceback__"].__get__(error))
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == FILE:
+        if trace.tb_frame.f_code.co_filename == SOLUTION:
             line = trace.tb_lineno
         trace = trace.tb_next
     where = f" (line {line})" if line else ""
@@ -195,7 +195,7 @@ def leave() -> NoReturn:
 def run_call(descriptors: "list[int]", process: Json) -> None:
     """Call one function of the answer with the arguments of one test."""
     source, payload = read_all(descriptors[0]), read_all(descriptors[1])
-    claims = Claims(descriptors[2], process["nonce"])
+    claims = ResultPipe(descriptors[2], process["nonce"])
     code = compiled(source, claims)
     write_source(source)
     sys.argv[:] = ["solution.py"]

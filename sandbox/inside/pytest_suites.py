@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-PACKAGES = "/headwater-packages"
+from .protocol import PYTEST
 
 
 class Collector:
@@ -46,7 +46,7 @@ class Collector:
 def run_files(folder: str, names: "list[str]", report: "Callable[[str, str, str], None]") -> None:
     """Run the files with pytest, in this process."""
     sys.dont_write_bytecode = True
-    sys.path.append(PACKAGES)
+    sys.path.append(PYTEST)
     import pytest
 
     plugins = ["-p", "no:cacheprovider", "-p", "no:faulthandler"]

@@ -75,7 +75,7 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
     """Write the files, stand the answer in, run every test."""
     files = json.loads(programs.read_all(descriptors[0]))
     remote = stand_ins.Remote(Link(descriptors[1]))
-    claims = programs.Claims(descriptors[2], process["nonce"])
+    claims = programs.ResultPipe(descriptors[2], process["nonce"])
     module_name, test_files, with_pytest = json.loads(process["entry_point"])
     names = tester.await_answer(remote.link, claims)
     folder = tempfile.mkdtemp(prefix="tests-", dir="/tmp")

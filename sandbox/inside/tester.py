@@ -10,11 +10,11 @@ import traceback
 from types import ModuleType
 from typing import Any
 
-from . import programs
+from . import programs, protocol
 from .link import Closed, Json, Link
 from .stand_ins import AnswerEnded, AnswerModule, Remote
 
-TEST_FILE = "/tmp/work/test.py"
+TEST_FILE = f"{protocol.WORK}/test.py"
 
 
 class Namespace(dict[str, Any]):
@@ -33,7 +33,7 @@ class Namespace(dict[str, Any]):
         return value
 
 
-def await_answer(link: Link, claims: programs.Claims) -> "list[str]":
+def await_answer(link: Link, claims: programs.ResultPipe) -> "list[str]":
     """Pass on whether the answer compiles, and wait until it is loaded: the names it defines."""
     try:
         first = link.receive()
@@ -55,7 +55,7 @@ def run_check(descriptors: "list[int]", process: Json) -> None:
     """Run a test program, call its check function if it has one, and claim how that went: one test."""
     program = programs.read_all(descriptors[0])
     remote = Remote(Link(descriptors[1]))
-    claims = programs.Claims(descriptors[2], process["nonce"])
+    claims = programs.ResultPipe(descriptors[2], process["nonce"])
     names = await_answer(remote.link, claims)
     entry_point, check_function = json.loads(process["entry_point"])
     namespace = Namespace(remote, names)

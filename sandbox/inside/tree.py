@@ -8,8 +8,7 @@ import shutil
 
 from . import programs
 from .link import Json
-
-ROOT = "/build"
+from .protocol import BUILD
 
 
 def run_unpack(descriptors: "list[int]", process: Json) -> None:
@@ -29,9 +28,9 @@ def run_unpack(descriptors: "list[int]", process: Json) -> None:
 
 
 def write(name: str, text: str) -> None:
-    """Write one file below ROOT."""
-    path = os.path.join(ROOT, name)
-    folder = ROOT
+    """Write one file below BUILD."""
+    path = os.path.join(BUILD, name)
+    folder = BUILD
     for part in name.split("/")[:-1]:
         folder = os.path.join(folder, part)
         if os.path.islink(folder) or not os.path.isdir(folder):
@@ -48,10 +47,10 @@ def sweep(patterns: "list[str]", keep: "frozenset[str]") -> None:
     """Take away, anywhere, what has one of the names, or is below one, and is not one of the paths to keep."""
     import fnmatch
 
-    for folder, folders, names in os.walk(ROOT):
+    for folder, folders, names in os.walk(BUILD):
         for name in [*folders, *names]:
             path = os.path.join(folder, name)
-            place = os.path.relpath(path, ROOT)
+            place = os.path.relpath(path, BUILD)
             steers = any(fnmatch.fnmatchcase(part, one) for part in place.split("/") for one in patterns)
             if steers and place not in keep:
                 remove(path)
@@ -69,8 +68,8 @@ def clear_way(name: str, files: "frozenset[str]") -> None:
         return
     package = f"{folder}/{stem}" if folder else stem
     if not any(path.startswith(f"{package}/") for path in files):
-        remove(os.path.join(ROOT, package))
-    for place in (os.path.join(ROOT, folder), os.path.join(ROOT, folder, "__pycache__")):
+        remove(os.path.join(BUILD, package))
+    for place in (os.path.join(BUILD, folder), os.path.join(BUILD, folder, "__pycache__")):
         for found in os.listdir(place) if os.path.isdir(place) else ():  # noqa: PTH208
             if found.startswith(f"{stem}.") and found.endswith((".so", ".pyc")):
                 remove(os.path.join(place, found))

@@ -14,14 +14,20 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from sandbox.inside.protocol import (
+    BUILD,
+    CODE,
+    JUDGED_UID,
+    PACKAGE,
+    PYTEST,
+    TEST,
+    TESTER_UID,
+    TESTS,
+    WHOLE_PROC,
+)
 from sandbox.languages.toolchains import Toolchain, python_interpreter
 
 INSIDE = Path(__file__).parents[1] / "inside"
-CODE = "/headwater"
-PACKAGE = "_headwater"
-"""What `inside/` is called in the jail: programs and tests bring modules of any other name."""
-PACKAGES = "/headwater-packages"
-LAUNCHER = "/headwater-launch"
 BUILD_BYTES = 256 << 20
 _START = f"import sys; sys.path.insert(0, {CODE!r}); from {PACKAGE} import init; init.start()"
 _ROOT_LINKS = ("/bin", "/lib", "/lib64")
@@ -88,7 +94,7 @@ def binds(toolchain: Toolchain) -> list[Bind]:
     return [
         Bind(str(INSIDE), f"{CODE}/{PACKAGE}"),
         *(Bind(path, path) for path in kept),
-        *(Bind(path, f"{PACKAGES}/{Path(path).name}") for path in packages),
+        *(Bind(path, f"{PYTEST}/{Path(path).name}") for path in packages),
     ]
 
 
@@ -128,18 +134,18 @@ def configuration(pieces: list[Bind], users: Users, control: int, meters: dict[s
     if Path(packages).is_dir() and any(packages.startswith(piece.target) for piece in pieces):
         mounts.append(MountPt(dst=packages, fstype="tmpfs", options="size=4096,mode=755"))
     mounts += [
-        MountPt(dst="/tmp", fstype="tmpfs", options="size=4096,mode=755", rw=True),
-        MountPt(dst="/build", fstype="tmpfs", options="size=4096,mode=755", rw=True),
-        MountPt(dst="/tests", fstype="tmpfs", options="size=4096,mode=755", rw=True),
+        MountPt(dst=TEST, fstype="tmpfs", options="size=4096,mode=755", rw=True),
+        MountPt(dst=BUILD, fstype="tmpfs", options="size=4096,mode=755", rw=True),
+        MountPt(dst=TESTS, fstype="tmpfs", options="size=4096,mode=755", rw=True),
         MountPt(dst="/proc", fstype="proc", options="subset=pid,hidepid=invisible", rw=True),
         # whole, for the init, which takes one file of it and unmounts it before anything is judged
-        MountPt(dst="/headwater-proc", fstype="proc", rw=True),
-        MountPt(src="/tmp/shm", dst="/dev/shm", is_symlink=True),
-        MountPt(src="/tmp", dst="/var/tmp", is_symlink=True),
+        MountPt(dst=WHOLE_PROC, fstype="proc", rw=True),
+        MountPt(src=f"{TEST}/shm", dst="/dev/shm", is_symlink=True),
+        MountPt(src=TEST, dst="/var/tmp", is_symlink=True),
         *(MountPt(src=f"/dev/{name}", dst=f"/dev/{name}", is_bind=True, rw=True) for name in _DEVICES),
         *(MountPt(src=target, dst=f"/dev/{name}", is_symlink=True) for name, target in _DEVICE_LINKS.items()),
     ]
-    ids = [("0", users.init), ("1000", users.judged), ("1001", users.tester)]
+    ids = [("0", users.init), (str(JUDGED_UID), users.judged), (str(TESTER_UID), users.tester)]
     if users.init == users.judged:
         ids = ids[:1]
     config = NsJailConfig(

@@ -23,12 +23,12 @@ from typing import Any
 import msgspec
 
 from sandbox.errors import JailLost, SandboxUnavailable
+from sandbox.inside.protocol import JUDGED_UID, LAUNCHER, WORK
 from sandbox.jail import confinement
 from sandbox.jail.controlgroups import ControlGroup, Hierarchy
 from sandbox.languages.toolchains import Toolchain
 from sandbox.limits import RunLimits
 
-JUDGED, TESTER = 1000, 1001
 UIDS = 999
 _HEADER = struct.Struct(">I")
 _START_SECONDS = 60.0
@@ -45,8 +45,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """One process of a run, as the init wants it."""
 
     kind: str
-    """`exec`, or a name of `inside/runners.py`."""
-    uid: int = JUDGED
+    """`exec`, or a name of `protocol.RUNNERS`."""
+    uid: int = JUDGED_UID
     stdin: str = ""
     passed: tuple[str, ...] = ()
     """Names of descriptors, given to the process as 3, 4, …"""
@@ -56,7 +56,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """Of one process: backs up the limit of all."""
     tasks: int = 0
     """Limit of the user's tasks; 0: the control group has it."""
-    cwd: str = "/tmp/work"
+    cwd: str = WORK
     files: dict[str, str] = {}
     """Paths to write first, each from a descriptor among `passed`."""
     nonce: str = ""
@@ -145,7 +145,7 @@ class Jail:
             )
             pieces = confinement.binds(self.toolchain)
             if self.site.launcher is not None:
-                pieces.append(confinement.Bind(str(self.site.launcher), confinement.LAUNCHER))
+                pieces.append(confinement.Bind(str(self.site.launcher), LAUNCHER))
             staged, script = self._staged(pieces)
             text = confinement.configuration(staged, self._users(), theirs.fileno(), meters, [arguments])
             config = os.memfd_create("nsjail.cfg", os.MFD_CLOEXEC)

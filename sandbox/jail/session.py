@@ -13,13 +13,14 @@ from contextlib import contextmanager
 
 from sandbox import judgement
 from sandbox.errors import GraderFault, JailLost
+from sandbox.inside.protocol import BUILD, EXEC, PYTEST
 from sandbox.jail.compile_cache import MAX_ENTRY_BYTES, CompileCache
-from sandbox.jail.confinement import PACKAGES, pytest_packages
+from sandbox.jail.confinement import pytest_packages
 from sandbox.jail.jails import Jail, Process, Report
-from sandbox.languages.languages import BUILD, ENVIRONMENT
+from sandbox.languages.language import ENVIRONMENT
 from sandbox.languages.toolchains import Toolchain
 from sandbox.limits import COMPILE, RunLimits
-from sandbox.scoring import shorten
+from sandbox.reward_rule import shorten
 
 MAX_LOG_CHARACTERS = 4000
 _TRIES = 2
@@ -116,7 +117,7 @@ class Session:
         if toolchain.project:
             self.environment["PATH"] = ":".join((*toolchain.folders, ENVIRONMENT["PATH"]))
             if not self.language.run and pytest_packages():
-                self.environment["PYTHONPATH"] = PACKAGES
+                self.environment["PYTHONPATH"] = PYTEST
 
     async def open(self) -> None:
         """Take a jail, wipe it and compile the program in it."""
@@ -150,7 +151,7 @@ class Session:
         if built is not None and await self._restore(built):
             return
         process = Process(
-            kind="exec",
+            kind=EXEC,
             argv=command,
             env=self.environment,
             cwd=BUILD,

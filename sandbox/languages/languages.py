@@ -1,77 +1,64 @@
-"""The languages, one declarative description each. A new language is one more entry of LANGUAGES.
+"""The languages. A new one is one more entry of LANGUAGES, and nothing else."""
 
-Commands may hold `{tool}` (the real path of the first of `tools`), `{home}` (the folder of a toolchain
-that has one of its own), `{prepared}` (see `toolchains.py`) and `{heap_mb}` (three quarters of the
-memory limit, for runtimes that must be told).
-"""
-
-from dataclasses import dataclass, field
-
-from sandbox.limits import COMPILE, DEFAULT, MIB, RunLimits
-
-BUILD = "/build"
-ENVIRONMENT = {
-    "PATH": "/usr/bin:/bin",
-    "HOME": "/tmp/work",
-    "TMPDIR": "/tmp",
-    "LANG": "C.UTF-8",
-    "LC_ALL": "C.UTF-8",
-}
-
-
-@dataclass(frozen=True)
-class Language:
-    """How programs of one language are built and started. Paths are paths in the jail."""
-
-    name: str
-    source: str
-    """File name of the program."""
-    package: str
-    """The Debian package that brings the toolchain."""
-    tools: tuple[str, ...] = ()
-    """What must be on the host."""
-    compile: tuple[str, ...] | None = None
-    """Run once a program, in `/build` beside the source; None: nothing to compile (or to check)."""
-    run: tuple[str, ...] = ()
-    """Run once a test. Empty: Python, which is forked and not started."""
-    binds: tuple[str, ...] = ()
-    """Folders and files of the host that it needs to compile and run, read-only; absent ones are left out."""
-    environment: dict[str, str] = field(default_factory=dict[str, str])
-    limits: RunLimits = DEFAULT
-    compile_limits: RunLimits = COMPILE
-
-
-SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/etc/alternatives")
-_C_LIKE = (*SYSTEM, "/usr/include")
-_MANAGED = RunLimits(memory_bytes=1024 * MIB, processes=256)
-"""For runtimes with threads and heaps of their own."""
+from sandbox.inside.protocol import BUILD
+from sandbox.languages.language import C_LIKE, MANAGED, SYSTEM, Language
+from sandbox.languages.prepare import go_packages, rust_home
 
 LANGUAGES: dict[str, Language] = {
     language.name: language
     for language in (
-        Language(name="python", source="solution.py", package="python3"),
+        Language(
+            name="python",
+            source="solution.py",
+            package="python3",
+            fences=(
+                "python",
+                "py",
+                "python3",
+                "py3",
+                "pypy",
+                "pypy3",
+                "ipython",
+            ),
+            endings=(".py",),
+        ),
         Language(
             name="c",
             source="main.c",
             package="gcc",
+            fences=("c",),
+            endings=(".c",),
             tools=("gcc",),
             compile=("/usr/bin/gcc", "-std=gnu17", "-O2", "-pthread", "-o", "program", "main.c", "-lm"),
             run=(f"{BUILD}/program",),
-            binds=_C_LIKE,
+            binds=C_LIKE,
         ),
         Language(
             name="cpp",
             source="main.cpp",
             package="g++",
+            fences=(
+                "cpp",
+                "c++",
+                "cxx",
+                "cc",
+            ),
+            endings=(
+                ".cpp",
+                ".cc",
+                ".cxx",
+            ),
             tools=("g++",),
             compile=("/usr/bin/g++", "-std=gnu++17", "-O2", "-pthread", "-o", "program", "main.cpp"),
             run=(f"{BUILD}/program",),
-            binds=_C_LIKE,
+            binds=C_LIKE,
         ),
         Language(
             name="java",
             source="Main.java",
             package="default-jdk-headless",
+            fences=("java",),
+            endings=(".java",),
             tools=("javac", "java"),
             compile=(
                 "{home}/bin/javac",
@@ -95,13 +82,19 @@ LANGUAGES: dict[str, Language] = {
                 "Main",
             ),
             binds=(*SYSTEM, "/etc/java-17-openjdk", "/etc/java-21-openjdk"),
-            limits=_MANAGED,
+            limits=MANAGED,
         ),
         Language(
             name="go",
             source="main.go",
             package="golang-go",
+            fences=(
+                "go",
+                "golang",
+            ),
+            endings=(".go",),
             tools=("go",),
+            prepare=go_packages,
             compile=(
                 "/usr/bin/sh",
                 "-ec",
@@ -116,13 +109,19 @@ LANGUAGES: dict[str, Language] = {
                 "GOFLAGS": "-mod=mod",
                 "GOTELEMETRY": "off",
             },
-            limits=_MANAGED,
+            limits=MANAGED,
         ),
         Language(
             name="rust",
             source="main.rs",
             package="rustc",
+            fences=(
+                "rust",
+                "rs",
+            ),
+            endings=(".rs",),
             tools=("rustc", "gcc"),
+            home=rust_home,
             compile=(
                 "{home}/bin/rustc",
                 "--edition",
@@ -135,22 +134,38 @@ LANGUAGES: dict[str, Language] = {
                 "main.rs",
             ),
             run=(f"{BUILD}/program",),
-            binds=_C_LIKE,
+            binds=C_LIKE,
         ),
         Language(
             name="javascript",
             source="main.js",
             package="nodejs",
+            fences=(
+                "javascript",
+                "js",
+                "node",
+                "nodejs",
+            ),
+            endings=(
+                ".js",
+                ".cjs",
+            ),
             tools=("node",),
             compile=("{tool}", "--check", "main.js"),
             run=("{tool}", "--stack-size=8000", f"{BUILD}/main.js"),
             binds=SYSTEM,
-            limits=_MANAGED,
+            limits=MANAGED,
         ),
         Language(
             name="bash",
             source="main.sh",
             package="bash",
+            fences=(
+                "bash",
+                "sh",
+                "shell",
+            ),
+            endings=(".sh",),
             tools=("bash",),
             # patterns that a script switches on while it runs are no syntax errors
             compile=("/usr/bin/bash", "-c", "bash -n main.sh 2> /dev/null || exec bash -O extglob -n main.sh"),
@@ -159,3 +174,8 @@ LANGUAGES: dict[str, Language] = {
         ),
     )
 }
+
+
+def by_ending(ending: str) -> Language | None:
+    """Find the language of a file by the ending of its name."""
+    return next((language for language in LANGUAGES.values() if ending in language.endings), None)

@@ -2,18 +2,14 @@
 
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.errors import GraderFault
-from sandbox.jail.launcher import cache_folder
-from sandbox.languages.languages import LANGUAGES, SYSTEM, Language
+from sandbox.languages.language import SYSTEM, Language
+from sandbox.languages.languages import LANGUAGES
 from sandbox.limits import RunLimits
-
-_PREPARE_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -87,58 +83,5 @@ def locate(name: str, *, project: bool = False) -> Toolchain:
     if not language.tools:
         return Toolchain(language, project=project)
     path = os.path.realpath(str(shutil.which(language.tools[0])))
-    home = _HOMES.get(name, _parent)(path)
-    prepare = _PREPARED.get(name)
-    return Toolchain(language, path, home, str(prepare(home)) if prepare else "", project)
-
-
-def _parent(tool: str) -> str:
-    """The folder above `bin`."""
-    return str(Path(tool).parent.parent)
-
-
-def _rust_home(_: str) -> str:
-    """Ask: `rustc` may be a shim that chooses among several."""
-    return _output([str(shutil.which("rustc")), "--print", "sysroot"]).strip()
-
-
-def _go_packages(home: str) -> Path:
-    """Compile Go's standard library once into the user's cache, and write where each package is.
-
-    Go ships it as source since 1.20; compiled anew for every program it would cost half a minute each.
-    """
-    go = f"{home}/bin/go"
-    version = _output([go, "env", "GOVERSION"]).strip()
-    folder = cache_folder()
-    if folder is None:
-        raise GraderFault("Go needs a cache for its compiled standard library: set XDG_CACHE_HOME")
-    cache = folder / f"go-{version}"
-    table = cache / "importcfg"
-    if not table.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        environment = {
-            **os.environ,
-            "GOCACHE": str(cache / "packages"),
-            "CGO_ENABLED": "0",
-            "GOTOOLCHAIN": "local",
-            "GOFLAGS": "",
-        }
-        form = "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}"
-        listed = _output([go, "list", "-export", "-f", form, "std"], environment)
-        partial = cache / f"importcfg.{os.getpid()}"
-        partial.write_text("\n".join(line for line in listed.splitlines() if line) + "\n")
-        partial.rename(table)
-    return cache
-
-
-def _output(command: list[str], environment: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment, timeout=_PREPARE_SECONDS, cwd="/"
-    )
-    if done.returncode != 0:
-        raise GraderFault(f"{' '.join(command[:3])} fails: {done.stderr.strip()[-500:]}")
-    return done.stdout
-
-
-_HOMES: dict[str, Callable[[str], str]] = {"rust": _rust_home}
-_PREPARED: dict[str, Callable[[str], Path]] = {"go": _go_packages}
+    home = language.home(path) if language.home else str(Path(path).parent.parent)
+    return Toolchain(language, path, home, str(language.prepare(home)) if language.prepare else "", project)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from sandbox.extract import extract_program
-from sandbox.scoring import shorten
+from sandbox.reward_rule import shorten
 from schemas import (
     Context,
     Event,

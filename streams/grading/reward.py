@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from sandbox.scoring import score
+from sandbox.reward_rule import score
 from schemas import Event, Reward, Verdict, VerdictKind
 from schemas.topics import REWARDS, VERDICTS
 from wire.hop.hop import Hop

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from sandbox import GraderFault, Judge, SandboxUnavailable
-from sandbox.cases import host as case_host
+from sandbox.cases import host_checks
 from schemas import (
     CheckGrader,
     ExactGrader,
@@ -211,7 +211,7 @@ async def test_limits(judge: Judge, body: str, kind: VerdictKind) -> None:
         cpu_seconds=1.5, wall_seconds=4.0, memory_bytes=128 << 20, processes=16, output_bytes=65536, disk_bytes=16 << 20
     )
     assert await kinds(judge, body, StdioGrader(tests=(StdioTest(stdout=""),), limits=limits)) == [kind]
-    assert case_host.judged_processes(judge.site) == []
+    assert host_checks.judged_processes(judge.site) == []
 
 
 async def test_costs_are_reported(judge: Judge) -> None:
@@ -351,12 +351,12 @@ async def test_queue_time_is_no_run_time() -> None:
 
 async def test_cancelling_kills_what_runs(judge: Judge) -> None:
     task = asyncio.create_task(judge.judge("import time; time.sleep(60)", StdioGrader(tests=(StdioTest(stdout=""),))))
-    while not case_host.judged_processes(judge.site):  # noqa: ASYNC110 - looks at the kernel's list, which tells nobody
+    while not host_checks.judged_processes(judge.site):  # noqa: ASYNC110 - looks at the kernel's list, which tells nobody
         await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert case_host.judged_processes(judge.site) == []
+    assert host_checks.judged_processes(judge.site) == []
     assert await kinds(judge, "def f(x):\n    return x", calls(([1], 1))) == [K.ACCEPTED]
 
 
@@ -367,7 +367,7 @@ def parent_of(pid: int) -> int:
 async def test_a_jail_killed_from_outside_costs_nobody_a_verdict(judge: Judge) -> None:
     grader = StdioGrader(tests=(StdioTest(stdout="done"),))
     task = asyncio.create_task(judge.judge("import time; time.sleep(1); print('done')", grader))
-    while not (pids := case_host.judged_processes(judge.site)):  # noqa: ASYNC110 - as above
+    while not (pids := host_checks.judged_processes(judge.site)):  # noqa: ASYNC110 - as above
         await asyncio.sleep(0.01)
     os.kill(parent_of(pids[0]), signal.SIGKILL)
     assert (await task).kind is K.ACCEPTED
@@ -377,8 +377,8 @@ async def test_nothing_is_left_when_a_judge_ends() -> None:
     async with Judge(2) as judge:
         site = judge.site
         await judge.judge("import time; time.sleep(0.1)", StdioGrader(tests=(StdioTest(stdout=""),)))
-        assert len(case_host.groups_of(site)) > 0
-    assert (case_host.groups_of(site), case_host.mounts_of(site), case_host.files_of_jails(site)) == ([], [], [])
+        assert len(host_checks.groups_of(site)) > 0
+    assert (host_checks.groups_of(site), host_checks.mounts_of(site), host_checks.files_of_jails(site)) == ([], [], [])
 
 
 async def test_every_job_in_a_new_jail_where_that_is_wanted() -> None:

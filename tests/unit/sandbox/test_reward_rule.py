@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from sandbox.scoring import MAX_FEEDBACK_CHARACTERS, score
+from sandbox.reward_rule import MAX_FEEDBACK_CHARACTERS, score
 from schemas import TestVerdict, VerdictKind
 
 ACCEPTED, WRONG = VerdictKind.ACCEPTED, VerdictKind.WRONG_ANSWER
