@@ -253,6 +253,6 @@ def _scored(answer_id: str, reward: Reward) -> Scored:
         tests=reward.tests,
         verdict=reward.verdict.value if reward.verdict else None,
         feedback=reward.feedback,
-        unscorable=reward.unscorable,
+        unscorable=reward.unscorable_words,
         components=reward.components,
     )

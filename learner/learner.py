@@ -21,7 +21,7 @@ import msgspec
 from learner.book.feed import Batch, Ended, Feed
 from learner.book.incarnation import check_newest, take_incarnation
 from learner.book.ledger import Ledger, roll_back
-from learner.book.position import TRAINED, Position, check_position
+from learner.book.position import Position, check_position
 from learner.config import LearnerConfig
 from learner.durable import remove_leftovers
 from learner.errors import TooManySkippedSteps
@@ -31,7 +31,7 @@ from learner.training.engine import check_compiler
 from learner.training.samples import usable
 from learner.training.step import StepResult
 from learner.training.trainer import Trainer
-from schemas import DropReason, MalformedEvent, PolicyVersion, Progress, UnknownVersion, WeightUpdate
+from schemas import MalformedEvent, Outcome, PolicyVersion, Progress, UnknownVersion, WeightUpdate
 from schemas.codec import decode
 from schemas.errors import SchemaError
 from schemas.topics import PROGRESS, TRAJECTORIES, WEIGHTS
@@ -189,11 +189,11 @@ class Learner:
         if result is None:
             return
         seconds.step = clock() - begun
-        outcome = TRAINED if result.applied else DropReason.STEP_SKIPPED
+        outcome = Outcome.TRAINED if result.applied else Outcome.STEP_SKIPPED
         # `_report` waits: told of these ends before the weights are out, the scheduler would admit groups that are
         # begun with the old ones, and are stale before they are trained on
         async with self._progress_turn:
-            self._record(self._feed.finish_batch(batch, "trained" if result.applied else "step_skipped"))
+            self._record(self._feed.finish_batch(batch, outcome))
             if self._position.version >= self._config.max_updates and not self._feed.closing:
                 self._record(self._feed.close())
             begun = clock()

@@ -21,12 +21,13 @@ from schemas.graders import (
     StdioTest,
     UnittestGrader,
 )
+from schemas.outcomes import DrainReason, DropReason, Outcome, Unscorable, UnscorableReason
 from schemas.progress import LogIdentity, Progress, SourceProgress
 from schemas.prompts import Message, Prompt, Sampling, SourceEnd, Task
 from schemas.rewards import Reward
 from schemas.roles import RoleName
 from schemas.rollouts import FinishReason, Rollout, TokenSpan
-from schemas.trajectories import DropReason, GroupDropped, Member, Trajectory
+from schemas.trajectories import GroupDropped, Member, Trajectory
 from schemas.verdicts import TestVerdict, Verdict, VerdictKind
 from schemas.weights import Snapshot, WeightFile, WeightUpdate
 
@@ -37,6 +38,7 @@ __all__ = [
     "CheckGrader",
     "Checker",
     "Context",
+    "DrainReason",
     "Drained",
     "DropReason",
     "Event",
@@ -56,6 +58,7 @@ __all__ = [
     "Member",
     "Message",
     "NamedTest",
+    "Outcome",
     "Pause",
     "PolicyVersion",
     "Progress",
@@ -81,6 +84,8 @@ __all__ = [
     "Trajectory",
     "UnittestGrader",
     "UnknownVersion",
+    "Unscorable",
+    "UnscorableReason",
     "Verdict",
     "VerdictKind",
     "WeightFile",

@@ -4,6 +4,7 @@ from typing import Any
 
 from schemas.base import Event, PolicyVersion, SourcePosition
 from schemas.graders import Grader
+from schemas.outcomes import DropReason
 from schemas.prompts import Message, Sampling
 
 
@@ -42,11 +43,17 @@ class Generation(Event, frozen=True, kw_only=True, tag="generation"):
 
 
 class Cancel(Event, frozen=True, kw_only=True, tag="cancel"):
-    """Stop sampling this group; `reason` is how it ends (`cancelled`, `run_ended`)."""
+    """Stop sampling this group."""
 
     group_id: str
     reason: str
+    """A `DropReason`; another release may know more of them."""
     admission_number: int | None = None
+
+    @property
+    def drop_reason(self) -> DropReason:
+        """How the group ends."""
+        return DropReason(self.reason) if self.reason in DropReason else DropReason.CANCELLED
 
 
 class Drained(Event, frozen=True, kw_only=True, tag="drained"):
@@ -55,6 +62,6 @@ class Drained(Event, frozen=True, kw_only=True, tag="drained"):
     log_id: str
     admitted: int
     reason: str
-    """`run_ended` (max_updates reached) or `sources_ended`."""
+    """A `DrainReason`."""
     incarnation: int = 0
     """`run_ended`: the learner's life that is closing. One that goes back behind its end is not meant."""

@@ -1,11 +1,13 @@
 """One rollout's reward."""
 
-from schemas.base import Event
+import msgspec
+
 from schemas.executions import Context
+from schemas.outcomes import MayBeUnscorable, UnscorableReason, tell_both_ways
 from schemas.verdicts import VerdictKind
 
 
-class Reward(Event, frozen=True, kw_only=True, tag="reward"):
+class Reward(MayBeUnscorable, frozen=True, kw_only=True, tag="reward"):
     """The reward, or why there is none. Exactly one of `reward` and `unscorable` is set."""
 
     context: Context
@@ -15,4 +17,7 @@ class Reward(Event, frozen=True, kw_only=True, tag="reward"):
     verdict: VerdictKind | None = None
     passed: int = 0
     tests: int = 0
-    unscorable: str | None = None
+    unscorable_words: str | None = msgspec.field(default=None, name="unscorable")
+
+    def __post_init__(self) -> None:
+        tell_both_ways(self, self.unscorable, "unscorable_words", UnscorableReason.OTHER)

@@ -4,7 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
-from schemas.base import Event, PolicyVersion, SourcePosition
+from schemas.base import PolicyVersion, SourcePosition
+from schemas.outcomes import MayBeUnscorable, UnscorableReason, tell_both_ways
 from schemas.prompts import Task
 
 
@@ -28,7 +29,7 @@ class TokenSpan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The version that sampled it; None for prompt and observation tokens."""
 
 
-class Rollout(Event, frozen=True, kw_only=True, tag="rollout"):
+class Rollout(MayBeUnscorable, frozen=True, kw_only=True, tag="rollout"):
     """One answer to one group's prompt, or (purpose `score`) an answer that a user brought."""
 
     rollout_id: str
@@ -45,6 +46,9 @@ class Rollout(Event, frozen=True, kw_only=True, tag="rollout"):
     generation_offset: int | None = None
     admission_number: int | None = None
     source: SourcePosition | None = None
-    unscorable: str | None = None
-    """Set when no answer could be sampled: the reason (`too_long`, `poisoned`, `cancelled`, …)."""
+    unscorable_words: str | None = msgspec.field(default=None, name="unscorable")
+    """Like `unscorable`, set when no answer could be sampled."""
     attempt: int = 1
+
+    def __post_init__(self) -> None:
+        tell_both_ways(self, self.unscorable, "unscorable_words", UnscorableReason.OTHER)

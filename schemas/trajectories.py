@@ -1,25 +1,10 @@
 """How a group ended."""
 
-from enum import StrEnum
-
 import msgspec
 
 from schemas.base import Event, SourcePosition
+from schemas.outcomes import DropReason, Unscorable, UnscorableReason, tell_both_ways
 from schemas.rollouts import FinishReason, TokenSpan
-
-
-class DropReason(StrEnum):
-    """Why a group was not trained on (invariant 3)."""
-
-    TOO_LONG = "too_long"
-    DEADLINE = "deadline"
-    BELOW_MINIMUM = "below_minimum"
-    STALE = "stale"
-    CANCELLED = "cancelled"
-    ZERO_SPREAD = "zero_spread"
-    STEP_SKIPPED = "step_skipped"
-    POISONED = "poisoned"
-    RUN_ENDED = "run_ended"
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -31,10 +16,14 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     finish_reason: FinishReason = FinishReason.STOP
     reward: float | None = None
     components: dict[str, float] = {}
-    unscorable: str | None = None
+    unscorable: Unscorable | None = msgspec.field(default=None, name="failure")
+    unscorable_words: str | None = msgspec.field(default=None, name="unscorable")
     verdict: str | None = None
     text: str = ""
     feedback: str = ""
+
+    def __post_init__(self) -> None:
+        tell_both_ways(self, self.unscorable, "unscorable_words", UnscorableReason.OTHER)
 
 
 class Trajectory(Event, frozen=True, kw_only=True, tag="trajectory"):

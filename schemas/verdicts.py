@@ -4,8 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
-from schemas.base import Event
 from schemas.executions import Context
+from schemas.outcomes import MayBeUnscorable, UnscorableReason, tell_both_ways
 
 
 class VerdictKind(StrEnum):
@@ -43,7 +43,7 @@ class TestVerdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """For people and the model's next turn: bounded, empty for a hidden test."""
 
 
-class Verdict(Event, frozen=True, kw_only=True, tag="verdict"):
+class Verdict(MayBeUnscorable, frozen=True, kw_only=True, tag="verdict"):
     """One execution judged. Exactly one of `fault` and `kind` is set."""
 
     execution_id: str
@@ -52,9 +52,12 @@ class Verdict(Event, frozen=True, kw_only=True, tag="verdict"):
     tests: tuple[TestVerdict, ...] = ()
     compile_log: str = ""
     fault: str | None = None
-    """Why it could not be graded (the rollout is then unscorable)."""
+    """Why it could not be graded, in words (the rollout is then unscorable)."""
     reward: float | None = None
     """Only from external graders that score by themselves; else the reward hop derives it from `tests`."""
     components: dict[str, float] = {}
     feedback: str = ""
     jail_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        tell_both_ways(self, self.unscorable, "fault", UnscorableReason.GRADER_FAULT)

@@ -10,7 +10,7 @@ import torch
 
 from learner.config import LearnerConfig
 from learner.training.engine import Engine
-from schemas import Member, PolicyVersion, SourcePosition, TokenSpan, Trajectory
+from schemas import Member, PolicyVersion, SourcePosition, TokenSpan, Trajectory, Unscorable, UnscorableReason
 from schemas.tokens import pack_logprobs, pack_token_ids
 
 VOCABULARY = 97
@@ -81,7 +81,7 @@ def trajectory(
             sample_index=index,
             digest=f"{number}-{index}",
             reward=reward,
-            unscorable=None if reward is not None else "fault",
+            unscorable=None if reward is not None else Unscorable(UnscorableReason.GRADER_FAULT),
             spans=(
                 TokenSpan(token_ids=pack_token_ids(prompt)),
                 sampled_span(

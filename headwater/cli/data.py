@@ -101,7 +101,7 @@ def _reward_json(reward: "Reward") -> str:
 def _reward_line(reward: "Reward") -> str:
     context = reward.context
     value = f"{reward.reward:+.3f}" if reward.reward is not None else "  —   "
-    verdict = reward.unscorable or (reward.verdict.value if reward.verdict else "")
+    verdict = reward.unscorable_words or (reward.verdict.value if reward.verdict else "")
     return (
         f"{value}  {reward.purpose.value:8}  {context.domain:16}  {context.prompt_id}#{context.sample_index}  {verdict}"
     )

@@ -144,7 +144,7 @@ class Observer:
             domain.recent.append(reward.reward)
         text = self._answers.pop((context.group_id, context.sample_index), None)
         if text is not None:
-            verdict = reward.unscorable or (reward.verdict.value if reward.verdict else "")
+            verdict = reward.unscorable_words or (reward.verdict.value if reward.verdict else "")
             self._last_answer = AnswerView(
                 domain=context.domain,
                 prompt=self._prompts.get(context.group_id, ""),

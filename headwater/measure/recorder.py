@@ -73,7 +73,7 @@ def evaluation_line(event: Trajectory | GroupDropped, recorded_at: float) -> dic
                 "sample_index": member.sample_index,
                 "reward": member.reward,
                 "verdict": member.verdict,
-                "unscorable": member.unscorable,
+                "unscorable": member.unscorable_words,
                 "finish_reason": member.finish_reason.value,
                 "completion_tokens": sum(len(unpack_token_ids(s.token_ids)) for s in member.spans if s.trainable),
                 "policy_version": _newest_version(member.spans),

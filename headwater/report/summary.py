@@ -8,7 +8,8 @@ from headwater.files.phases import TRAINING, seconds_in
 from headwater.measure.held_out import HELD_OUT
 from learner.book.feed import Ended
 from learner.book.ledger import check_ledger
-from learner.book.position import TRAINED, Position
+from learner.book.position import Position
+from schemas import Outcome
 
 type Line = dict[str, Any]
 """A line of one of the run's JSONL files."""
@@ -73,7 +74,7 @@ def summarise(run: str, files: RunFiles) -> dict[str, Any]:
     position = files.position or Position()
     report = check_ledger(files.ledger, _admitted(files.ledger, position))
     outcomes = _outcomes(files.ledger)
-    trained = outcomes.pop(TRAINED, 0)
+    trained = outcomes.pop(Outcome.TRAINED, 0)
     stages = _learner_seconds(files.updates) | files.stage_seconds
     training_seconds = seconds_in(files.phases, TRAINING) or sum(sum(u["seconds"].values()) for u in files.updates)
     busy = sum(seconds for stage, seconds in stages.items() if stage in ("step", "publish", "checkpoint"))

@@ -18,8 +18,8 @@ from typing import Literal
 
 import msgspec
 
-from learner.book.position import TRAINED, DrainReason, NumberSet, Position
-from schemas import Drained, DropReason, Event, GroupDropped, SourcePosition, Trajectory
+from learner.book.position import NumberSet, Position
+from schemas import Drained, DrainReason, Event, GroupDropped, Outcome, SourcePosition, Trajectory
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,7 +32,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     incarnation: int
     version: int
     """Trained groups: the version that the step made."""
-    outcome: str
+    outcome: Outcome
     source: SourcePosition | None = None
 
 
@@ -97,9 +97,9 @@ class Feed:
             self._drained(event)
         elif isinstance(event, Trajectory | GroupDropped) and self._is_new(event):
             if isinstance(event, GroupDropped):
-                ended = [self._end(event, event.reason)]
+                ended = [self._end(event, Outcome(event.reason))]
             elif self.closing:
-                ended = [self._end(event, DropReason.RUN_ENDED)]
+                ended = [self._end(event, Outcome.RUN_ENDED)]
             else:
                 self._held[_number(event)] = _Held(event, partition, offset)
         else:
@@ -118,7 +118,7 @@ class Feed:
         stale = [
             number for number, held in sorted(self._held.items()) if self._age(held.trajectory) > self._max_staleness
         ]
-        ended = self._end_held(stale, DropReason.STALE)
+        ended = self._end_held(stale, Outcome.STALE)
         if len(self._held) < self._batch_groups and not self._rest_is_held():
             return Taken(None, ended)
         numbers = sorted(self._held)[: self._batch_groups]
@@ -128,10 +128,10 @@ class Feed:
         self._training = Batch(groups, tuple(self._age(group) for group in groups))
         return Taken(self._training, ended)
 
-    def finish_batch(self, batch: Batch, outcome: Literal["trained", "step_skipped"]) -> list[Ended]:
+    def finish_batch(self, batch: Batch, outcome: Literal[Outcome.TRAINED, Outcome.STEP_SKIPPED]) -> list[Ended]:
         """The step is done (the version rises) or was skipped: either way its groups have ended."""
         assert batch is self._training, "this is not the batch in training"
-        if outcome == TRAINED:
+        if outcome == Outcome.TRAINED:
             self.position.version += 1
             self.position.max_staleness = max(self.position.max_staleness, *batch.ages)
         self._training = None
@@ -141,7 +141,7 @@ class Feed:
         """`max_updates` is reached: end what is held, and from now on every trajectory that comes."""
         assert self._training is None, "finish the batch before closing"
         self.closing = True
-        return self._end_held(sorted(self._held), DropReason.RUN_ENDED)
+        return self._end_held(sorted(self._held), Outcome.RUN_ENDED)
 
     def _drained(self, event: Drained) -> None:
         position = self.position
@@ -175,13 +175,13 @@ class Feed:
         ]
         return max((self.position.age(version) for version in versions), default=0)
 
-    def _end_held(self, numbers: Sequence[int], outcome: str) -> list[Ended]:
+    def _end_held(self, numbers: Sequence[int], outcome: Outcome) -> list[Ended]:
         gone = [self._held.pop(number) for number in numbers]
         ended = [self._end(held.trajectory, outcome) for held in gone]
         self._settle({held.partition for held in gone})
         return ended
 
-    def _end(self, event: Trajectory | GroupDropped, outcome: str) -> Ended:
+    def _end(self, event: Trajectory | GroupDropped, outcome: Outcome) -> Ended:
         position = self.position
         number = _number(event)
         assert number not in position.ended, f"group {number} would end twice"
@@ -197,7 +197,7 @@ class Feed:
             domain=event.domain,
             incarnation=position.incarnation,
             version=position.version,
-            outcome=str(outcome),
+            outcome=outcome,
             source=event.source,
         )
 

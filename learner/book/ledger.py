@@ -15,9 +15,9 @@ import msgspec
 
 from learner.book.feed import Ended
 from learner.book.incarnation import check_newest
-from learner.book.position import TRAINED
 from learner.durable import fsync_path
 from learner.errors import LedgerDamaged
+from schemas import Outcome
 
 LEDGER = "ledger.jsonl"
 ROLLED_BACK = "ledger.rolled-back.jsonl"
@@ -131,7 +131,7 @@ def check_ledger(lines: Iterable[Ended], admitted: Mapping[str, Collection[int]]
             continue
         counts = seen.setdefault(line.log_id, {})
         counts[line.admission_number] = counts.get(line.admission_number, 0) + 1
-        if line.outcome == TRAINED:
+        if line.outcome == Outcome.TRAINED:
             trained[line.group_id] = trained.get(line.group_id, 0) + 1
 
     def not_empty(found: dict[str, list[int]]) -> dict[str, list[int]]:

@@ -4,21 +4,9 @@ Restoring a `Position` and reading every partition on from `offsets` gives exact
 checkpoint had not ended: what was ended before is known by its admission number and dropped.
 """
 
-from enum import StrEnum
-
 import msgspec
 
-from schemas import DropReason, PolicyVersion, Progress, SourceProgress
-
-TRAINED = "trained"
-"""The outcome of a group that went into an update; every other outcome is a `DropReason`."""
-
-
-class DrainReason(StrEnum):
-    """Why the scheduler admits no more (`Drained.reason`)."""
-
-    RUN_ENDED = "run_ended"
-    SOURCES_ENDED = "sources_ended"
+from schemas import DrainReason, Outcome, PolicyVersion, Progress, SourceProgress
 
 
 class NumberSet(msgspec.Struct, kw_only=True):
@@ -55,7 +43,7 @@ class Position(msgspec.Struct, kw_only=True):
     """Partition of `trajectories` -> offset to read on from: the lowest of any group held, else the next."""
     ended: NumberSet = msgspec.field(default_factory=NumberSet)
     """Admission numbers of this log that have ended."""
-    outcomes: dict[str, int] = {}
+    outcomes: dict[Outcome, int] = {}
     """Ended groups of all logs by outcome; they sum up to `ledger_lines`."""
     sources: dict[str, NumberSet] = {}
     """Indices of each task source that have ended, over all logs."""
@@ -76,7 +64,7 @@ class Position(msgspec.Struct, kw_only=True):
 
     @property
     def groups_trained(self) -> int:
-        return self.outcomes.get(TRAINED, 0)
+        return self.outcomes.get(Outcome.TRAINED, 0)
 
     @property
     def policy_version(self) -> PolicyVersion:
@@ -133,7 +121,7 @@ class Position(msgspec.Struct, kw_only=True):
             weights=weights,
             ended_low=self.ended.low,
             ended_above=tuple(sorted(self.ended.above)),
-            outcomes=dict(self.outcomes),
+            outcomes={str(outcome): count for outcome, count in self.outcomes.items()},
             sources={
                 name: SourceProgress(low=indices.low, above=tuple(sorted(indices.above)))
                 for name, indices in self.sources.items()
@@ -147,5 +135,5 @@ class Position(msgspec.Struct, kw_only=True):
 def check_position(position: Position) -> None:
     """Assert what must hold of a position at any time: it is cheap, and a broken one must never be saved."""
     assert sum(position.outcomes.values()) == position.ledger_lines, "outcomes and ledger lines differ"
-    assert position.outcomes.keys() <= {TRAINED, *DropReason}, f"unknown outcome in {position.outcomes}"
+    assert position.outcomes.keys() <= set(Outcome), f"unknown outcome in {position.outcomes}"
     assert all(number > position.ended.low for number in position.ended.above), "the ended set is not normal"

@@ -22,7 +22,7 @@ then the group holds its floors, and `tick` returns the end again.
 from collections import deque
 from collections.abc import Sequence
 
-from schemas import Cancel, Drained, DropReason, Event, Generation, GroupDropped, Purpose, Reward, Rollout, Trajectory
+from schemas import Cancel, Drained, Event, Generation, GroupDropped, Purpose, Reward, Rollout, Trajectory
 from schemas.topics import GENERATIONS, REWARDS, ROLLOUTS, TRAJECTORIES
 from streams.collect.group import Close, Group
 from wire.kafka.records import Outgoing, Record
@@ -152,7 +152,7 @@ class Gather:
         elif isinstance(event, Cancel) and event.group_id in state.open:
             entry = state.open[event.group_id]
             assert entry.group is not None
-            outs.append(_end(state, entry, entry.group.drop(DropReason(event.reason), record.partition)))
+            outs.append(_end(state, entry, entry.group.drop(event.drop_reason, record.partition)))
         elif isinstance(event, Drained):
             state.entries.append(_Entry(record.offset, drained=event))
         waiting, state.waiting = state.waiting, []

@@ -15,6 +15,7 @@ from schemas import (
     Reward,
     Rollout,
     Trajectory,
+    Unscorable,
 )
 from schemas.topics import EVALUATIONS, TRAJECTORIES
 from wire.kafka.records import Outgoing
@@ -23,17 +24,6 @@ REPLAY_GRACE_SECONDS = 30.0
 """A group opened at or after its deadline (a replay after an outage) may still gather what is on the log."""
 MAX_EARLY_DIGESTS = 8
 """Rewards kept for one sample index until its rollout says which digest counts. Each more is one more crash amid it."""
-
-_REASONS_OF_MEMBERS = frozenset(
-    {
-        DropReason.POISONED,
-        DropReason.TOO_LONG,
-        DropReason.CANCELLED,
-        DropReason.RUN_ENDED,
-        DropReason.DEADLINE,
-    }
-)
-"""What a rollout worker may say of samples it has not made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +72,7 @@ class Group:
         )
         self._rollouts: dict[int, tuple[int, str]] = {}
         """Sample index -> (offset, digest) of the rollout that counts."""
-        self._unscorable: dict[int, str] = {}
+        self._unscorable: dict[int, Unscorable] = {}
         """Sample index -> why its rollout could not be sampled."""
         self._rewards: dict[int, dict[str, Reward]] = {}
 
@@ -122,13 +112,9 @@ class Group:
 
     def close(self, partition: int) -> Outgoing | Close:
         """The end of a complete group."""
-        members = self._members()
         if len(self._scores()) < self._min_samples:
-            reasons = {_why(reward.unscorable) for _, reward in members.values() if reward is not None}
-            reasons |= {_why(reason) for reason in self._unscorable.values()}
-            reasons.discard(None)
-            reason = reasons.pop() if len(reasons) == 1 else None
-            return self.drop(reason or DropReason.BELOW_MINIMUM, partition)
+            reasons = {unscorable.drop_reason for unscorable in self._failures()}
+            return self.drop(reasons.pop() if len(reasons) == 1 else DropReason.BELOW_MINIMUM, partition)
         return self._close_scored(partition)
 
     def close_at_deadline(self, partition: int) -> Outgoing | Close:
@@ -161,13 +147,16 @@ class Group:
         rewards = [reward.reward for _, reward in self._members().values() if reward is not None]
         return [score for score in rewards if score is not None]
 
+    def _failures(self) -> list[Unscorable]:
+        """Why members have no score: not sampled, or not graded."""
+        ungraded = [reward.unscorable for _, reward in self._members().values() if reward and reward.unscorable]
+        return [*self._unscorable.values(), *ungraded]
+
     def _detail(self) -> str:
         """How far it came, for people."""
-        unscorable = list(self._unscorable.values())
-        unscorable += [reward.unscorable for _, reward in self._members().values() if reward and reward.unscorable]
         parts = [f"{len(self._scores())} of {self.blank.num_samples} members scored"]
-        if unscorable:
-            parts.append("unscorable: " + ", ".join(sorted(set(unscorable))))
+        if failures := self._failures():
+            parts.append("unscorable: " + ", ".join(sorted({str(unscorable) for unscorable in failures})))
         return "; ".join(parts)[:1000]
 
 
@@ -232,11 +221,3 @@ def _outgoing(event: Event, group_id: str, partition: int) -> Outgoing:
     if event.purpose == Purpose.TRAIN:
         return Outgoing(TRAJECTORIES.name, group_id, event, partition)
     return Outgoing(EVALUATIONS.name, group_id, event)
-
-
-def _why(unscorable: str | None) -> DropReason | None:
-    """What one member says of its failure, as a reason for the group. None: it was scored."""
-    if unscorable is None:
-        return None
-    word = unscorable.split(":")[0]
-    return DropReason(word) if word in _REASONS_OF_MEMBERS else DropReason.BELOW_MINIMUM

@@ -23,6 +23,8 @@ from schemas import (
     PythonGrader,
     Rollout,
     TestVerdict,
+    Unscorable,
+    UnscorableReason,
     Verdict,
     VerdictKind,
 )
@@ -44,10 +46,10 @@ class Dispatch(Hop):
         return [dispatch(_rollout(event))]
 
     def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        return [unscorable_verdict(_rollout(event), "poisoned")]
+        return [unscorable_verdict(_rollout(event), Unscorable(UnscorableReason.POISONED))]
 
     def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
-        return [unscorable_verdict(_rollout(event), reason)]
+        return [unscorable_verdict(_rollout(event), Unscorable(UnscorableReason.GRADER_FAULT, reason))]
 
 
 def dispatch(rollout: Rollout) -> Outgoing:
@@ -80,9 +82,9 @@ def program_of(text: str, grader: Grader) -> str:
     return extract_program(text, grader.language)
 
 
-def unscorable_verdict(rollout: Rollout, fault: str) -> Outgoing:
+def unscorable_verdict(rollout: Rollout, unscorable: Unscorable) -> Outgoing:
     """The verdict on an answer that is not there or cannot be judged (invariant 7)."""
-    return _verdict(rollout, fault=fault)
+    return _verdict(rollout, unscorable=unscorable)
 
 
 def context_of(rollout: Rollout) -> Context:
@@ -125,7 +127,8 @@ def _compare(rollout: Rollout, grader: ExactGrader) -> Outgoing:
     try:
         found = exact_answer(rollout.text, grader)
     except re.error as error:
-        return unscorable_verdict(rollout, f"the grader's pattern is no regular expression: {error}")
+        words = f"the grader's pattern is no regular expression: {error}"
+        return unscorable_verdict(rollout, Unscorable(UnscorableReason.GRADER_FAULT, words))
     if found is None:
         return _verdict(rollout, kind=VerdictKind.WRONG_ANSWER, detail="no answer in the form that was asked for")
     if found != grader.answer.strip():
@@ -135,7 +138,7 @@ def _compare(rollout: Rollout, grader: ExactGrader) -> Outgoing:
 
 
 def _verdict(
-    rollout: Rollout, *, kind: VerdictKind | None = None, detail: str = "", fault: str | None = None
+    rollout: Rollout, *, kind: VerdictKind | None = None, detail: str = "", unscorable: Unscorable | None = None
 ) -> Outgoing:
     context = context_of(rollout)
     verdict = Verdict(
@@ -146,7 +149,7 @@ def _verdict(
         context=context,
         kind=kind,
         tests=(TestVerdict(kind=kind, detail=detail),) if kind is not None else (),
-        fault=fault,
+        unscorable=unscorable,
     )
     return Outgoing(VERDICTS.name, rollout.group_id, verdict)
 

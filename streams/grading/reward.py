@@ -3,10 +3,8 @@
 import math
 from collections.abc import Sequence
 
-import msgspec
-
 from sandbox.reward_rule import score
-from schemas import Event, Reward, Verdict, VerdictKind
+from schemas import Event, Reward, Unscorable, UnscorableReason, Verdict, VerdictKind
 from schemas.topics import REWARDS, VERDICTS
 from wire.hop.hop import Hop
 from wire.kafka.records import Outgoing, Record
@@ -27,10 +25,10 @@ class RewardHop(Hop):
         return self._counted(reward_of(_verdict(event)))
 
     def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        return self._counted(unscorable_reward(_verdict(event), "poisoned"))
+        return self._counted(unscorable_reward(_verdict(event), Unscorable(UnscorableReason.POISONED)))
 
     def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
-        return self._counted(unscorable_reward(_verdict(event), reason))
+        return self._counted(_not_graded(_verdict(event), reason))
 
     def _counted(self, reward: Reward) -> Sequence[Outgoing]:
         scorable = "yes" if reward.reward is not None else "no"
@@ -40,24 +38,28 @@ class RewardHop(Hop):
 
 def reward_of(verdict: Verdict) -> Reward:
     """A fault is unscorable; a grader's own reward is kept; else the rule of the design's §4."""
-    if verdict.fault is not None:
-        return unscorable_reward(verdict, verdict.fault)
+    if verdict.unscorable is not None:
+        return unscorable_reward(verdict, verdict.unscorable)
     if verdict.reward is not None:
         if not math.isfinite(verdict.reward):
-            return unscorable_reward(verdict, f"the grader's reward is {verdict.reward}")
+            return _not_graded(verdict, f"the grader's reward is {verdict.reward}")
         return _reward(verdict, verdict.reward, verdict.feedback)
     if verdict.kind is None or not (verdict.tests or verdict.kind == VerdictKind.COMPILE_ERROR):
-        return unscorable_reward(verdict, "the verdict has neither tests, a reward nor a fault")
+        return _not_graded(verdict, "the verdict has neither tests, a reward nor a fault")
     reward, feedback = score(verdict.kind, verdict.tests, verdict.compile_log)
     return _reward(verdict, reward, verdict.feedback or feedback)
 
 
-def unscorable_reward(verdict: Verdict, reason: str) -> Reward:
+def unscorable_reward(verdict: Verdict, unscorable: Unscorable) -> Reward:
     """No reward, and why: out of every baseline (invariant 7)."""
-    return msgspec.structs.replace(_reward(verdict, None, ""), unscorable=reason)
+    return _reward(verdict, None, "", unscorable)
 
 
-def _reward(verdict: Verdict, reward: float | None, feedback: str) -> Reward:
+def _not_graded(verdict: Verdict, words: str) -> Reward:
+    return unscorable_reward(verdict, Unscorable(UnscorableReason.GRADER_FAULT, words))
+
+
+def _reward(verdict: Verdict, reward: float | None, feedback: str, unscorable: Unscorable | None = None) -> Reward:
     return Reward(
         run_id=verdict.run_id,
         purpose=verdict.purpose,
@@ -69,6 +71,7 @@ def _reward(verdict: Verdict, reward: float | None, feedback: str) -> Reward:
         verdict=verdict.kind,
         passed=sum(test.kind == VerdictKind.ACCEPTED for test in verdict.tests),
         tests=len(verdict.tests),
+        unscorable=unscorable,
     )
 
 

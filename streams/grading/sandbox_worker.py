@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sandbox.errors import GraderFault
-from schemas import Event, Execution, Verdict
+from schemas import Event, Execution, Unscorable, UnscorableReason, Verdict
 from schemas.topics import EXECUTIONS, VERDICTS
 from wire.errors import Retryable
 from wire.hop.hop import Hop
@@ -47,14 +47,14 @@ class SandboxWorker(Hop):
         return [verdict_of(execution, judgement)]
 
     def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        return self._fault(event, "poisoned")
+        return self._fault(event, Unscorable(UnscorableReason.POISONED))
 
     def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
-        return self._fault(event, reason)
+        return self._fault(event, Unscorable(UnscorableReason.GRADER_FAULT, reason))
 
-    def _fault(self, event: Event, reason: str) -> Sequence[Outgoing]:
+    def _fault(self, event: Event, unscorable: Unscorable) -> Sequence[Outgoing]:
         self._metrics.verdicts.labels("fault").inc()
-        return [fault_of(_execution(event), reason)]
+        return [fault_of(_execution(event), unscorable)]
 
 
 def verdict_of(execution: Execution, judgement: "Judgement") -> Outgoing:
@@ -76,7 +76,7 @@ def verdict_of(execution: Execution, judgement: "Judgement") -> Outgoing:
     )
 
 
-def fault_of(execution: Execution, reason: str) -> Outgoing:
+def fault_of(execution: Execution, unscorable: Unscorable) -> Outgoing:
     """A failure to grade is not a grade (invariant 7): the rollout becomes unscorable."""
     return _outgoing(
         Verdict(
@@ -85,7 +85,7 @@ def fault_of(execution: Execution, reason: str) -> Outgoing:
             trace_id=execution.trace_id,
             execution_id=execution.execution_id,
             context=execution.context,
-            fault=reason,
+            unscorable=unscorable,
         )
     )
 

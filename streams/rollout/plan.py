@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from schemas import FinishReason, Generation, PolicyVersion, Rollout, Task, TokenSpan
+from schemas import FinishReason, Generation, PolicyVersion, Rollout, Task, TokenSpan, Unscorable, UnscorableReason
 from schemas.ids import rollout_digest, rollout_id
 from schemas.tokens import pack_logprobs, pack_token_ids
 from schemas.topics import ROLLOUTS
@@ -55,9 +55,11 @@ def rollout_of(
     )
 
 
-def unscorable_rollout(generation: Generation, generation_offset: int, sample_index: int, reason: str) -> Outgoing:
+def unscorable_rollout(
+    generation: Generation, generation_offset: int, sample_index: int, reason: UnscorableReason
+) -> Outgoing:
     """A sample that could not be had (`too_long`, `poisoned`, …): the failure goes down the path (invariant 3)."""
-    return _outgoing(generation, generation_offset, sample_index, unscorable=reason)
+    return _outgoing(generation, generation_offset, sample_index, unscorable=Unscorable(reason))
 
 
 def _outgoing(
@@ -68,7 +70,7 @@ def _outgoing(
     spans: tuple[TokenSpan, ...] = (),
     text: str = "",
     finish_reason: FinishReason = FinishReason.STOP,
-    unscorable: str | None = None,
+    unscorable: Unscorable | None = None,
 ) -> Outgoing:
     rollout = Rollout(
         run_id=generation.run_id,
@@ -89,7 +91,7 @@ def _outgoing(
         text=text,
         finish_reason=finish_reason,
         # no tokens: the reason stands for the content
-        digest=rollout_digest(spans, text if unscorable is None else unscorable),
+        digest=rollout_digest(spans, text if unscorable is None else unscorable.reason),
         generation_offset=generation_offset,
         admission_number=generation.admission_number,
         source=generation.source,

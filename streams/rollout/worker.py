@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
-from schemas import Cancel, Event, Generation, WeightUpdate
+from schemas import Cancel, Event, Generation, UnscorableReason, WeightUpdate
 from schemas.topics import GENERATIONS, ROLLOUTS
 from streams.rollout.engines.base import Completion, Engine, EngineError, PromptTooLong, SampleRequest
 from streams.rollout.follower import PolicyFollower, VersionGone
@@ -41,11 +41,6 @@ SPARE_GROUPS = 8
 """Groups in flight beyond a full batch, so that a cancel reaches the worker and the next groups are ready."""
 KEPT_SNAPSHOTS = 3
 """Snapshots kept in this worker's cache."""
-SAMPLING_FAILED = "sampling_failed"
-VERSION_GONE = "version_gone"
-POISONED = "poisoned"
-DEADLINE = "deadline"
-TOO_LONG = "too_long"
 
 
 class EngineFailed(StopWorker):
@@ -161,7 +156,7 @@ class _Sampling:
     """Sample indices that have left no rollout behind."""
     scope: asyncio.Timeout | None = None
     """Ends at the group's deadline, or with a cancel."""
-    cancelled: str | None = None
+    cancelled: UnscorableReason | None = None
     """The reason of the cancel that came."""
 
 
@@ -208,12 +203,12 @@ class RolloutWorker(Hop):
         return ()
 
     def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        return self._unscorable(event, record, POISONED)
+        return self._unscorable(event, record, UnscorableReason.POISONED)
 
     def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
-        return self._unscorable(event, record, SAMPLING_FAILED)
+        return self._unscorable(event, record, UnscorableReason.SAMPLING_FAILED)
 
-    def _unscorable(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
+    def _unscorable(self, event: Event, record: Record, reason: UnscorableReason) -> Sequence[Outgoing]:
         if not isinstance(event, Generation):
             return ()
         # some may be on the log already: there the first of an index counts
@@ -224,7 +219,7 @@ class RolloutWorker(Hop):
         group = self._sampling.get(event.group_id)
         if group is None:
             return
-        group.cancelled = event.reason
+        group.cancelled = UnscorableReason(event.reason)
         if group.scope is not None:
             group.scope.reschedule(asyncio.get_running_loop().time())
 
@@ -245,7 +240,7 @@ class RolloutWorker(Hop):
     async def _sample_or_say_why(self, group: _Sampling) -> None:
         generation = group.generation
         if group.cancelled or is_too_late(generation, time.time()):
-            await self._give_up(group, group.cancelled or DEADLINE)
+            await self._give_up(group, group.cancelled or UnscorableReason.DEADLINE)
             return
         scope = asyncio.timeout(generation.admitted_at + generation.deadline_seconds - time.time())
         try:
@@ -256,13 +251,13 @@ class RolloutWorker(Hop):
         except TimeoutError:
             if not scope.expired():
                 raise
-            await self._give_up(group, group.cancelled or DEADLINE)
+            await self._give_up(group, group.cancelled or UnscorableReason.DEADLINE)
         except PromptTooLong as error:
             log.info("group %s: %s", generation.group_id, error)
-            await self._give_up(group, TOO_LONG)
+            await self._give_up(group, UnscorableReason.TOO_LONG)
         except VersionGone as error:
             log.warning("group %s: %s", generation.group_id, error)
-            await self._give_up(group, VERSION_GONE)
+            await self._give_up(group, UnscorableReason.VERSION_GONE)
         except EngineError as error:
             raise EngineFailed(f"the engine failed: {error}") from error
         finally:
@@ -306,7 +301,7 @@ class RolloutWorker(Hop):
         group.missing.remove(completion.sample_index)
         self._metrics.tokens_sampled.inc(sum(len(span.token_ids) for span in completion.spans))
 
-    async def _give_up(self, group: _Sampling, reason: str) -> None:
+    async def _give_up(self, group: _Sampling, reason: UnscorableReason) -> None:
         outs = [unscorable_rollout(group.generation, group.offset, index, reason) for index in group.missing]
         await self._publish(group, outs)
         group.missing.clear()

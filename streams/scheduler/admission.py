@@ -20,6 +20,7 @@ from schemas import (
     Cancel,
     CancelRequest,
     Drained,
+    DrainReason,
     DropReason,
     Event,
     Generation,
@@ -39,9 +40,6 @@ MIN_TRAIN_SAMPLES = 2
 """A group baseline needs two scorable members (or all, in smaller groups)."""
 EVALUATION_GRACE_SECONDS = 60.0
 """After its deadline an evaluation group holds its place this much longer for its end to come."""
-
-RUN_ENDED = "run_ended"
-SOURCES_ENDED = "sources_ended"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +235,7 @@ class Admission:
                 self._next_number += 1
             outs.append(self._generation(waiting, now, rollouts_end, number, None))
         if self._sources_drained() or (self._config.sources and self._config.sources <= self.train.ended):
-            outs += self._drain(SOURCES_ENDED)
+            outs += self._drain(DrainReason.SOURCES_ENDED)
         return outs
 
     def _admit_evaluations(self, now: float, rollouts_end: Mapping[int, int]) -> list[Outgoing]:
@@ -255,9 +253,9 @@ class Admission:
         for group in self._open.values():
             if group.number is not None:
                 self._cancel(group, DropReason.RUN_ENDED)
-        return self._drain(SOURCES_ENDED if self._sources_drained() else RUN_ENDED)
+        return self._drain(DrainReason.SOURCES_ENDED if self._sources_drained() else DrainReason.RUN_ENDED)
 
-    def _drain(self, reason: str) -> list[Outgoing]:
+    def _drain(self, reason: DrainReason) -> list[Outgoing]:
         """Tell each partition that was not told yet. The cancels made so far go before."""
         cancels, self._cancels = self._cancels, []
         config = self._config
@@ -267,7 +265,7 @@ class Admission:
             log_id=config.log_id,
             admitted=self.admitted,
             reason=reason,
-            incarnation=self._progress.incarnation if reason == RUN_ENDED else 0,
+            incarnation=self._progress.incarnation if reason == DrainReason.RUN_ENDED else 0,
         )
         untold = [p for p in range(config.partitions) if not _says(self._drained.get(p), drained)]
         self._drained.update(dict.fromkeys(untold, drained))
@@ -275,7 +273,7 @@ class Admission:
 
     def _sources_drained(self) -> bool:
         """Whether a partition has been told so: then it stays so, whatever is published later."""
-        return any(drained.reason == SOURCES_ENDED for drained in self._drained.values())
+        return any(drained.reason == DrainReason.SOURCES_ENDED for drained in self._drained.values())
 
     def _take_new(self, lane: PromptLane) -> Waiting | None:
         """The next prompt whose identity was never admitted."""

@@ -11,7 +11,7 @@ import msgspec
 
 from learner.book.feed import Feed
 from learner.book.position import Position
-from schemas import DropReason, Event, PolicyVersion, Progress, Reward, Rollout, SourceEnd
+from schemas import Event, Outcome, PolicyVersion, Progress, Reward, Rollout, SourceEnd
 from streams.collect import gather
 from streams.collect.gather import Gather
 from streams.collect.group import Group
@@ -50,7 +50,7 @@ def _slot_never_freed() -> list[Patch]:
     right = Feed.finish_batch
 
     def wrong(self: Feed, batch: Any, outcome: Any) -> Any:
-        if outcome != "step_skipped":
+        if outcome != Outcome.STEP_SKIPPED:
             return right(self, batch, outcome)
         self._training = None  # pyright: ignore[reportPrivateUsage]
         for group in batch.groups:
@@ -168,8 +168,8 @@ def _rolled_back_versions_stay_young() -> list[Patch]:
 def _stale_groups_trained() -> list[Patch]:
     right = Feed._end_held  # pyright: ignore[reportPrivateUsage]
 
-    def wrong(self: Feed, numbers: Sequence[int], outcome: str) -> Any:
-        return [] if outcome == DropReason.STALE else right(self, numbers, outcome)
+    def wrong(self: Feed, numbers: Sequence[int], outcome: Outcome) -> Any:
+        return [] if outcome == Outcome.STALE else right(self, numbers, outcome)
 
     return [(Feed, "_end_held", wrong)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from random import Random
 
-from schemas import Event, Execution, Rollout, TestVerdict, Verdict, VerdictKind
+from schemas import Event, Execution, Rollout, TestVerdict, Unscorable, UnscorableReason, Verdict, VerdictKind
 from streams.grading.dispatch import dispatch
 from streams.grading.reward import reward_of
 from streams.grading.sandbox_worker import fault_of
@@ -106,7 +106,7 @@ def grader_role(world: World) -> HopRole:
             world.oracle.lost.add((event.context.group_id, event.context.sample_index, event.context.digest))
             return []
         if world.odds(0.05):
-            return [fault_of(event, "jail died")]
+            return [fault_of(event, Unscorable(UnscorableReason.GRADER_FAULT, "jail died"))]
         return [Outgoing("verdicts", event.context.group_id, graded(event))]
 
     return HopRole(world, "sandbox", "executions", handle)

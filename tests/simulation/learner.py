@@ -6,7 +6,7 @@ import msgspec
 
 from learner.book.feed import Ended, Feed
 from learner.book.position import Position, check_position
-from schemas import Progress, Snapshot, WeightUpdate
+from schemas import Outcome, Progress, Snapshot, WeightUpdate
 from tests.simulation.world import RUN, Move, Role, World
 from wire.kafka.records import Outgoing
 
@@ -105,10 +105,10 @@ class Life:
         self._in_training = False
         world = self.role.world
         if world.odds(0.15):
-            self._lines.extend(self.feed.finish_batch(self._batch, "step_skipped"))
+            self._lines.extend(self.feed.finish_batch(self._batch, Outcome.STEP_SKIPPED))
         else:
             self.model = (*self.model, world.oracle.new_step(self._batch))
-            self._lines.extend(self.feed.finish_batch(self._batch, "trained"))
+            self._lines.extend(self.feed.finish_batch(self._batch, Outcome.TRAINED))
             world.oracle.model_made(self.feed.position.policy_version, self.model)
             self._close_if_over()
             behind = self.feed.position.version - self._announced

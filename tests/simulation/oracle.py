@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from learner.book.feed import Batch, Ended
-from learner.book.position import TRAINED, Position
+from learner.book.position import Position
 from schemas import (
     Cancel,
     CancelRequest,
@@ -13,6 +13,7 @@ from schemas import (
     Execution,
     Generation,
     GroupDropped,
+    Outcome,
     PolicyVersion,
     Prompt,
     Purpose,
@@ -220,7 +221,7 @@ class Oracle:
     def checkpointed(self, position: Position, ledger: list[Ended], model: tuple[int, ...], log: Log) -> None:
         check(position.ledger_lines == len(ledger), "the checkpoint and its ledger differ (4)", position.ledger_lines)
         check(position.version == len(model), "the checkpoint and its model differ (4)", position.version)
-        trained = [line.group_id for line in ledger if line.outcome == TRAINED]
+        trained = [line.group_id for line in ledger if line.outcome == Outcome.TRAINED]
         check(trained == [g for step in model for g in self.steps[step]], "the ledger is not the order consumed (4)")
         if position.log_id != log.log_id:
             return
@@ -254,7 +255,7 @@ class Oracle:
         ledger = world.learner.disk.ledger
         ended = sorted(line.admission_number for line in ledger if line.log_id == self.log.log_id)
         check(ended == list(range(len(self.numbers))), "not every admitted group has ended once (3)", ended)
-        trained = [line.group_id for line in ledger if line.outcome == TRAINED]
+        trained = [line.group_id for line in ledger if line.outcome == Outcome.TRAINED]
         check(
             trained == [g for step in life.model for g in self.steps[step]], "the ledger is not the order consumed (4)"
         )

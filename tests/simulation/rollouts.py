@@ -1,6 +1,6 @@
 """The rollout worker: the real plan around a sampler whose tokens are new at every attempt."""
 
-from schemas import Cancel, Generation, PolicyVersion, Purpose, Rollout, WeightUpdate
+from schemas import Cancel, Generation, PolicyVersion, Purpose, Rollout, UnscorableReason, WeightUpdate
 from streams.rollout.engines.base import Completion, Span
 from streams.rollout.plan import found_samples, is_too_late, remaining_samples, rollout_of, unscorable_rollout
 from tests.simulation.world import Move, Role, World
@@ -119,9 +119,9 @@ class RolloutRole(Role):
     def _sample(self, job: _Job, index: int) -> Outgoing:
         generation = job.generation
         if generation.metadata.get("too_long"):
-            return unscorable_rollout(generation, job.offset, index, "too_long")
+            return unscorable_rollout(generation, job.offset, index, UnscorableReason.TOO_LONG)
         if self.world.odds(0.01):
-            return unscorable_rollout(generation, job.offset, index, "poisoned")
+            return unscorable_rollout(generation, job.offset, index, UnscorableReason.POISONED)
         assert self._loaded is not None
         version = generation.policy_version if generation.purpose == Purpose.EVALUATE else self._loaded
         assert version is not None

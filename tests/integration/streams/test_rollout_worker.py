@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas import Cancel, PolicyVersion, Rollout
+from schemas import Cancel, PolicyVersion, Rollout, Unscorable, UnscorableReason
 from schemas.tokens import unpack_token_ids
 from streams.rollout.engines.base import Engine, EngineError
 from streams.rollout.engines.recorded import RecordedEngine
@@ -157,7 +157,7 @@ async def test_an_evaluation_group_holds_its_version_while_newer_ones_come(
         await role.send(generation("gone", None, policy_version=PolicyVersion(0, 7), num_samples=1))
         await log.until(lambda log: all(found(log, group) for group in ("later", "again", "gone")))
         assert versions(found(log, "again")[0]) == {(1, 0)}  # the older snapshot was loaded again for it
-        assert found(log, "gone")[0].unscorable == "version_gone"
+        assert found(log, "gone")[0].unscorable == Unscorable(UnscorableReason.VERSION_GONE)
 
 
 @pytest.mark.usefixtures("alone")
@@ -168,7 +168,7 @@ async def test_a_prompt_longer_than_the_context_is_too_long(kafka: KafkaSettings
             [weights(tmp_path, 1, 0), generation("g"), generation("short", token_ids=(1, 2), messages=())]
         )
         await log.until(lambda log: len(found(log, "g")) == 2 and len(found(log, "short")) == 2)
-        assert [found(log, "g")[index].unscorable for index in range(2)] == ["too_long"] * 2
+        assert [found(log, "g")[index].unscorable for index in range(2)] == [Unscorable(UnscorableReason.TOO_LONG)] * 2
         assert found(log, "short")[0].unscorable is None
 
 
@@ -179,12 +179,14 @@ async def test_deadlines_before_and_amid_sampling(kafka: KafkaSettings, tmp_path
         late = generation("late", admitted_at=time.time() - 100)
         await role.send_all([weights(tmp_path, 1, 0), late])
         await log.until(lambda log: len(found(log, "late")) == 2)
-        assert {rollout.unscorable for rollout in found(log, "late").values()} == {"deadline"}
+        assert {rollout.unscorable for rollout in found(log, "late").values()} == {
+            Unscorable(UnscorableReason.DEADLINE)
+        }
         await role.send(generation("amid", num_samples=20, deadline_seconds=1.0, admitted_at=time.time()))
         await log.until(lambda log: len(found(log, "amid")) == 20)
         ends = [found(log, "amid")[index].unscorable for index in range(20)]
         assert ends[0] is None
-        assert ends[-1] == "deadline"
+        assert ends[-1] == Unscorable(UnscorableReason.DEADLINE)
 
 
 @pytest.mark.usefixtures("alone")
@@ -197,7 +199,7 @@ async def test_a_cancel_ends_sampling(kafka: KafkaSettings, tmp_path: Path) -> N
         await log.until(lambda log: len(found(log, "g")) == 100)
         reasons = [found(log, "g")[index].unscorable for index in range(100)]
         assert reasons[:2] == [None, None]
-        assert reasons[-50:] == ["cancelled"] * 50
+        assert reasons[-50:] == [Unscorable(UnscorableReason.CANCELLED)] * 50
 
 
 @pytest.mark.usefixtures("alone")

@@ -162,7 +162,7 @@ def test_answers_become_rollouts_of_their_own_group() -> None:
     assert (out.topic, out.key) == ("rollouts", "score-1-0")
     assert encode(out.event, ROLLOUTS)
     context = Context(group_id="score-1-0", sample_index=0, digest="d", domain="score", prompt_id="mine")
-    scored = _scored("mine", Reward(context=context, unscorable="no jail"))
+    scored = _scored("mine", Reward(context=context, unscorable_words="no jail"))
     assert (scored.reward, scored.unscorable) == (None, "no jail")
 
 
@@ -196,7 +196,7 @@ def test_answers_from_a_file(tmp_path: Path) -> None:
 def test_scores_are_summed_up_without_the_unscorable() -> None:
     context = Context(group_id="g", sample_index=0, digest="d", domain="score", prompt_id="p")
     scored = [_scored("a", Reward(context=context, reward=r)) for r in (1.0, 0.0)]
-    scored.append(_scored("b", Reward(context=context, unscorable="no jail")))
+    scored.append(_scored("b", Reward(context=context, unscorable_words="no jail")))
     found = summary(scored)
     assert (found["answers"], found["scorable"], found["mean_reward"], found["reward_1"]) == (3, 2, 0.5, 1)
 

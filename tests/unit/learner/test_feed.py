@@ -10,6 +10,7 @@ from schemas import (
     DropReason,
     GroupDropped,
     Member,
+    Outcome,
     PolicyVersion,
     SourcePosition,
     TokenSpan,
@@ -52,7 +53,7 @@ def outcomes(ended: list[Ended]) -> list[tuple[int, str]]:
 def step(feed: Feed) -> list[Ended]:
     taken = feed.take_batch()
     assert taken.batch is not None
-    return taken.ended + feed.finish_batch(taken.batch, "trained")
+    return taken.ended + feed.finish_batch(taken.batch, Outcome.TRAINED)
 
 
 def test_a_batch_is_trained_once_lowest_numbers_first() -> None:
@@ -95,7 +96,7 @@ def test_offsets_stay_at_the_lowest_group_held() -> None:
     taken = feed.take_batch()
     assert taken.batch is not None
     assert feed.position.offsets == {0: 5, 1: 9}  # not trained yet: a crash now must find them again
-    feed.finish_batch(taken.batch, "trained")
+    feed.finish_batch(taken.batch, Outcome.TRAINED)
     assert feed.position.offsets == {0: 7, 1: 10}
 
 
@@ -143,7 +144,7 @@ def test_rolled_back_tokens_age_from_the_resume_point() -> None:
     taken = feed.take_batch()
     assert taken.batch is not None
     assert taken.batch.ages == (0,)
-    feed.finish_batch(taken.batch, "trained")
+    feed.finish_batch(taken.batch, Outcome.TRAINED)
     feed.position.version = 6
     feed.offer(trajectory(1, (1, 9)), 0, 1)
     assert outcomes(feed.take_batch().ended) == [(1, "stale")]
@@ -154,7 +155,7 @@ def test_a_skipped_step_ends_its_groups_and_makes_no_version() -> None:
     feed.offer(trajectory(0), 0, 0)
     batch = feed.take_batch().batch
     assert batch is not None
-    assert outcomes(feed.finish_batch(batch, "step_skipped")) == [(0, "step_skipped")]
+    assert outcomes(feed.finish_batch(batch, Outcome.STEP_SKIPPED)) == [(0, "step_skipped")]
     assert (feed.position.version, feed.position.ended.low) == (0, 1)
 
 

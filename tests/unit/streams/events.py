@@ -19,6 +19,8 @@ from schemas import (
     SourcePosition,
     Task,
     TokenSpan,
+    Unscorable,
+    UnscorableReason,
 )  # fmt: skip
 from schemas.ids import rollout_digest, rollout_id
 from wire.kafka.records import Record
@@ -55,8 +57,8 @@ def generation(
 
 
 def rollout(
-    name: str = "g", index: int = 0, text: str = "4", generation_offset: int | None = 0, unscorable: str | None = None,
-    purpose: Purpose = Purpose.TRAIN,
+    name: str = "g", index: int = 0, text: str = "4", generation_offset: int | None = 0,
+    unscorable: Unscorable | None = None, purpose: Purpose = Purpose.TRAIN,
 ) -> Rollout:  # fmt: skip
     spans = (
         TokenSpan(token_ids=text.encode().ljust(4, b"\0")[:4], trainable=True, policy_version=PolicyVersion(1, 0)),
@@ -75,8 +77,12 @@ def context(answer: Rollout) -> Context:
     )  # fmt: skip
 
 
-def reward(answer: Rollout, value: float | None, unscorable: str | None = None) -> Reward:
+def reward(answer: Rollout, value: float | None, unscorable: Unscorable | None = None) -> Reward:
     return Reward(run_id=RUN, purpose=answer.purpose, context=context(answer), reward=value, unscorable=unscorable)
+
+
+def fault(words: str) -> Unscorable:
+    return Unscorable(UnscorableReason.GRADER_FAULT, words)
 
 
 def cancel(name: str = "g", reason: str = "cancelled") -> Cancel:

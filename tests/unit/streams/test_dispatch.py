@@ -17,13 +17,15 @@ from schemas import (
     PythonGrader,
     Rollout,
     TokenSpan,
+    Unscorable,
+    UnscorableReason,
     Verdict,
     VerdictKind,
 )  # fmt: skip
 from schemas.ids import rollout_digest
 from streams.grading.dispatch import Dispatch, context_of, dispatch, program_of
 from streams.grading.text_components import text_components
-from tests.unit.streams.events import record, rollout
+from tests.unit.streams.events import fault, record, rollout
 
 FUNCTION = FunctionGrader(entry_point="f", tests=(FunctionTest.of([1], 2),))
 ANSWER = "Here:\n```python\ndef f(x):\n    return x + 1\n```\n"
@@ -99,8 +101,9 @@ def test_a_broken_pattern_is_a_fault_and_no_grade() -> None:
 
 
 def test_what_could_not_be_sampled_goes_down_the_path() -> None:
-    verdict = verdict_on(answered("", FUNCTION, unscorable="too_long"))
+    verdict = verdict_on(answered("", FUNCTION, unscorable=Unscorable(UnscorableReason.TOO_LONG)))
     assert (verdict.fault, verdict.kind, verdict.tests) == ("too_long", None, ())
+    assert verdict.unscorable == Unscorable(UnscorableReason.TOO_LONG)
 
 
 def test_the_context_counts_sampled_tokens_and_the_oldest_version() -> None:
@@ -139,4 +142,4 @@ async def test_the_hop_sends_a_given_up_rollout_on_as_unscorable() -> None:
     assert await hop.handle(answer, record("rollouts", 0)) == [dispatch(answer)]
     for (out,) in (hop.poisoned(answer, record("rollouts", 0)), hop.exhausted(answer, record("rollouts", 0), "why")):
         assert isinstance(out.event, Verdict)
-        assert out.event.fault in ("poisoned", "why")
+        assert out.event.unscorable in (Unscorable(UnscorableReason.POISONED), fault("why"))

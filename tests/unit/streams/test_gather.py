@@ -2,10 +2,11 @@
 
 import pytest
 
-from schemas import Drained, DropReason, Event, GroupDropped, Purpose, Reward, Rollout, Trajectory
+from schemas import Drained, DropReason, Event, GroupDropped, Purpose, Reward, Rollout, Trajectory, Unscorable
+from schemas import UnscorableReason as Why
 from streams.collect.gather import End, Gather
 from streams.collect.group import Close, assemble, give_up
-from tests.unit.streams.events import cancel, drained, generation, record, reward, rollout
+from tests.unit.streams.events import cancel, drained, fault, generation, record, reward, rollout
 from wire.kafka.records import Outgoing
 
 TOPIC_OF = {Rollout: "rollouts", Reward: "rewards"}
@@ -111,14 +112,15 @@ def test_zero_spread_drops_a_train_group_and_keeps_its_mean() -> None:
 @pytest.mark.parametrize(
     ("reasons", "ends"),
     [
-        (("too_long", "too_long"), "too_long"),
-        (("poisoned", "poisoned"), "poisoned"),
-        (("deadline", "deadline"), "deadline"),
-        (("poisoned", "too_long"), "below_minimum"),
-        (("grader died", "grader died"), "below_minimum"),
+        ((Unscorable(Why.TOO_LONG), Unscorable(Why.TOO_LONG)), "too_long"),
+        ((Unscorable(Why.POISONED), Unscorable(Why.POISONED)), "poisoned"),
+        ((Unscorable(Why.DEADLINE), Unscorable(Why.DEADLINE)), "deadline"),
+        ((Unscorable(Why.POISONED), Unscorable(Why.TOO_LONG)), "below_minimum"),
+        ((fault("grader died"), fault("grader died")), "below_minimum"),
+        ((fault("deadline: mine"), fault("deadline")), "below_minimum"),
     ],
 )
-def test_a_group_without_scores_ends_as_its_members_say(reasons: tuple[str, str], ends: str) -> None:
+def test_a_group_without_scores_ends_as_its_members_say(reasons: tuple[Unscorable, Unscorable], ends: str) -> None:
     log = Log()
     outs = log.put(generation(), *(rollout(index=i, unscorable=reason) for i, reason in enumerate(reasons)))
     assert ending(outs) == [("g", ends)]
@@ -130,14 +132,16 @@ def test_a_group_without_scores_ends_as_its_members_say(reasons: tuple[str, str]
 def test_an_unscorable_member_stays_out_of_the_baseline() -> None:
     c = rollout(index=2, text="6")
     log = Log()
-    outs = log.put(generation(num_samples=3, min_samples=2), A, B, c, reward(A, 1.0), reward(B, None, "jail died"))
+    outs = log.put(
+        generation(num_samples=3, min_samples=2), A, B, c, reward(A, 1.0), reward(B, None, fault("jail died"))
+    )
     assert outs == []
     (close,) = log.put(reward(c, 0.0))
     assert isinstance(close, Close)
     trajectory = assemble(close, {0: A, 1: B, 2: c}).event
     assert isinstance(trajectory, Trajectory)
     assert [(m.reward, m.unscorable, bool(m.spans)) for m in trajectory.members] == [
-        (1.0, None, True), (None, "jail died", False), (0.0, None, True),
+        (1.0, None, True), (None, fault("jail died"), False), (0.0, None, True),
     ]  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from sandbox.judgement import Judgement
 from schemas import Execution, Reward, TestVerdict, Verdict, VerdictKind
 from streams.grading.reward import RewardHop, reward_of
 from streams.grading.sandbox_worker import fault_of, verdict_of
-from tests.unit.streams.events import GRADER, context, record, rollout
+from tests.unit.streams.events import GRADER, context, fault, record, rollout
 from wire.metrics import Metrics
 
 OK, WRONG = TestVerdict(kind=VerdictKind.ACCEPTED), TestVerdict(kind=VerdictKind.WRONG_ANSWER, detail="got 5")
@@ -30,7 +30,7 @@ def test_what_does_not_compile_is_minus_one() -> None:
 
 def test_a_fault_is_no_grade() -> None:
     reward = reward_of(verdict(fault="jail died"))
-    assert (reward.reward, reward.unscorable) == (None, "jail died")
+    assert (reward.reward, reward.unscorable) == (None, fault("jail died"))
 
 
 def test_a_verdict_that_says_nothing_is_no_grade() -> None:
@@ -50,7 +50,7 @@ def test_the_worker_says_what_the_judge_saw_or_why_nothing_was_seen() -> None:
     seen = verdict_of(execution, Judgement(VerdictKind.WRONG_ANSWER, (OK, WRONG), "", 0.5))
     assert (seen.topic, seen.key) == ("verdicts", "g")
     assert seen.event == verdict(kind=VerdictKind.WRONG_ANSWER, tests=(OK, WRONG), jail_seconds=0.5)
-    assert fault_of(execution, "jail died").event == verdict(fault="jail died")
+    assert fault_of(execution, fault("jail died")).event == verdict(fault="jail died")
 
 
 def test_the_reward_of_a_users_function_goes_all_the_way() -> None:
@@ -71,4 +71,4 @@ async def test_the_hop_sends_and_counts_every_reward(given_up: bool) -> None:
     (out,) = hop.exhausted(judged, at, "why") if given_up else await hop.handle(judged, at)
     assert (out.topic, out.key) == ("rewards", "g")
     assert isinstance(out.event, Reward)
-    assert (out.event.reward, out.event.unscorable) == ((None, "why") if given_up else (1.0, None))
+    assert (out.event.reward, out.event.unscorable) == ((None, fault("why")) if given_up else (1.0, None))

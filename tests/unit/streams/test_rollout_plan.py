@@ -1,6 +1,6 @@
 """What is left to sample, and a sample as an event."""
 
-from schemas import FinishReason, PolicyVersion, Rollout
+from schemas import FinishReason, PolicyVersion, Rollout, Unscorable, UnscorableReason
 from schemas.ids import rollout_digest
 from schemas.tokens import unpack_logprobs, unpack_token_ids
 from streams.rollout.engines.base import Completion, Span
@@ -39,9 +39,11 @@ def test_the_same_sample_has_the_same_id_and_other_tokens_another_digest() -> No
 
 
 def test_a_failure_to_sample_goes_down_the_path() -> None:
-    event = unscorable_rollout(generation(), 17, 0, "too_long").event
+    event = unscorable_rollout(generation(), 17, 0, UnscorableReason.TOO_LONG).event
     assert isinstance(event, Rollout)
-    assert (event.unscorable, event.spans, event.generation_offset, event.sample_index) == ("too_long", (), 17, 0)
+    assert (event.unscorable, event.spans, event.generation_offset, event.sample_index) == (
+        Unscorable(UnscorableReason.TOO_LONG), (), 17, 0,
+    )  # fmt: skip
     assert event.digest
 
 
