@@ -1,7 +1,7 @@
 """What can go wrong between an event and the broker.
 
 WireError
-├── StopWorker                the worker must end without acknowledging; a supervisor starts it again
+├── StopWorker                the worker must end without acknowledging; a supervisor starts it again where that helps
 │   ├── BrokerUnreachable     nobody answers at the bootstrap address, or it closed the door on us
 │   ├── UpgradeFirst          one of our own roles wrote a version that this release does not read
 │   ├── StoredOffsetOutOfRange  a stored offset lies outside the log it belongs to
@@ -15,9 +15,14 @@ WireError
 └── BrokerFailed              a broker that we started did not come up, or cannot be started here
 """
 
+from typing import ClassVar
+
 
 class WireError(Exception):
     """Base of everything this package raises; the message names the fix."""
+
+    restart_helps: ClassVar[bool] = True
+    """False: the same would happen again, so that a supervisor starts the role no more."""
 
 
 class StopWorker(WireError):
@@ -31,9 +36,13 @@ class BrokerUnreachable(StopWorker):
 class UpgradeFirst(StopWorker):
     """An event of a newer release was written by one of our roles: this worker is too old to go on."""
 
+    restart_helps = False
+
 
 class StoredOffsetOutOfRange(StopWorker):
     """A stored offset outside [begin, end] of its partition: never silently reset."""
+
+    restart_helps = False
 
 
 class Fenced(StopWorker):
@@ -51,9 +60,13 @@ class Retryable(WireError):
 class TopicRefused(WireError):
     """A topic could not be declared as the contract asks."""
 
+    restart_helps = False
+
 
 class LogUnidentified(WireError):
     """No LogIdentity on `progress`."""
+
+    restart_helps = False
 
 
 class SnapshotMismatch(WireError):
