@@ -7,7 +7,7 @@ judging parts load when they are first used.
 from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import GraderFault, SandboxError, SandboxUnavailable
-from sandbox.extract import extract_program
+from sandbox.extraction.extract import extract_program
 from sandbox.reward_rule import score
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ numbers of any size reach the sandbox unchanged.
 """
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,7 @@ from msgspec import Meta
 from schemas.base import UserStruct
 
 Positive = Annotated[float, Meta(gt=0)]
+Tolerance = Annotated[float, Meta(ge=0)]
 PositiveInt = Annotated[int, Meta(ge=1)]
 Json = msgspec.Raw
 """Any JSON value, as its text."""
@@ -60,6 +61,20 @@ class StdioTest(UserStruct, frozen=True, kw_only=True):
     required: bool = False
 
 
+CompareValues = Literal["exact", "any_order", "any_order_deep", "set", "one_of"]
+"""exact: as `sandbox/README.md` says, numbers to the tolerance; any_order: a list's items in any order;
+any_order_deep: those of lists within it as well; set: and repeated ones count once; one_of: `expected` lists all
+values that are right."""
+ExtractRule = Literal["last", "first", "longest", "entry_point", "whole"]
+"""Which block of an answer is the program: `sandbox/README.md` has the rules. `whole`: the answer as it is."""
+
+
+class ExtractPattern(UserStruct, frozen=True, kw_only=True):
+    """The last match of a regular expression is the program: its first group, or all of it."""
+
+    pattern: str
+
+
 class FunctionGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="function"):
     """Call `entry_point` with each test's arguments."""
 
@@ -67,6 +82,8 @@ class FunctionGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", ta
     tests: Annotated[tuple[FunctionTest, ...], Meta(min_length=1)]
     language: str = "python"
     limits: Limits = Limits()
+    extract: ExtractRule | ExtractPattern | None = None
+    """None: the block that defines what the tests call, else the last."""
 
 
 class Checker(UserStruct, frozen=True, kw_only=True):
@@ -89,6 +106,8 @@ class StdioGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     limits: Limits = Limits()
     checker: Checker | None = None
     """Where several outputs are right; None: the output must equal `stdout`."""
+    extract: ExtractRule | ExtractPattern | None = None
+    """None: the last block."""
 
 
 class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="check"):
@@ -99,6 +118,8 @@ class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     check_function: str = "check"
     language: str = "python"
     limits: Limits = Limits()
+    extract: ExtractRule | ExtractPattern | None = None
+    """None: the block that defines what the tests call, else the last."""
 
 
 class NamedTest(UserStruct, frozen=True, kw_only=True):
@@ -123,6 +144,8 @@ class UnittestGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", ta
     language: str = "python"
     limits: Limits = Limits()
     """For the whole run of the files."""
+    extract: ExtractRule | ExtractPattern | None = None
+    """None: the block that defines what the tests call, else the last."""
 
 
 class PythonGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="python"):
@@ -170,13 +193,28 @@ class ProjectGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag
     language: str = "python"
     limits: Limits = Limits()
     """For the whole run of the test command."""
+    extract: ExtractRule | ExtractPattern | None = None
+    """None: the last block."""
 
 
 class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="exact"):
-    """Compare text: the trimmed last line, or the first group of `pattern`, with `answer`: 1.0 or 0.0."""
+    """Compare text: the trimmed last line, or what `pattern` finds, with `answer`: 1.0 or 0.0.
+
+    Only what stands after the answer's last `</think>` is looked at.
+    """
 
     answer: str
+    or_answers: tuple[str, ...] = ()
+    """Others that are right as well."""
     pattern: str | None = None
+    """A regular expression; its first group that takes part in the match, or all of it, is the answer."""
+    match: Literal["last", "first"] = "last"
+    """Which match of the pattern counts."""
+    compare: Literal["text", "number", "choice"] = "text"
+    """text: the same characters; number: the same number however written (`1,000`, `3/4`, `50%`), to `tolerance`;
+    choice: the same letter of a multiple choice (`B`, `(b)`, `B.`)."""
+    tolerance: Tolerance | None = None
+    """Absolute, or relative to the answer; None: 1e-6."""
 
 
 class ExternalGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="external"):

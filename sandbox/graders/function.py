@@ -3,9 +3,9 @@
 import json
 
 from sandbox import claims, judgement
+from sandbox.comparing.values import same_value, untrusted
 from sandbox.errors import GraderFault
 from sandbox.graders.common import crash, message, require_compiled, shown_raw, shown_value, verdict
-from sandbox.graders.compare import same_value, untrusted
 from sandbox.inside.values import decode
 from sandbox.jail.jails import Process
 from sandbox.jail.session import Session, new_nonce, process_cpu_seconds

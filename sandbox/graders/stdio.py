@@ -1,9 +1,9 @@
 """`stdio`: run the program once a test and compare what it prints."""
 
 from sandbox import judgement
+from sandbox.comparing.output import same_output
 from sandbox.graders.checker import open_checker
 from sandbox.graders.common import crash, shown, text, verdict
-from sandbox.graders.compare import same_output
 from sandbox.graders.main_program import run_program
 from sandbox.jail.session import Session
 from sandbox.limits import resolve

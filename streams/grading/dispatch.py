@@ -9,20 +9,24 @@ not sampled                               ─► Verdict with the fault: a failu
 import re
 from collections.abc import Sequence
 
-from sandbox.extract import extract_program
-from sandbox.reward_rule import shorten
+from sandbox.comparing.exact import wrong
+from sandbox.extraction.extract import extract_program
+from sandbox.extraction.patterns import PatternTimeout
 from schemas import (
+    CheckGrader,
     Context,
     Event,
     ExactGrader,
     Execution,
     ExternalGrader,
+    FunctionGrader,
     Grader,
     PolicyVersion,
     ProjectGrader,
     PythonGrader,
     Rollout,
     TestVerdict,
+    UnittestGrader,
     Unscorable,
     UnscorableReason,
     Verdict,
@@ -59,6 +63,10 @@ def dispatch(rollout: Rollout) -> Outgoing:
     if isinstance(rollout.task.grader, ExactGrader):
         return _compare(rollout, rollout.task.grader)
     grader = rollout.task.grader
+    try:
+        program = program_of(rollout.text, grader)
+    except (ValueError, PatternTimeout) as error:
+        return unscorable_verdict(rollout, _fault(f"the task's pattern for the program: {error}"))
     context = context_of(rollout)
     execution = Execution(
         run_id=rollout.run_id,
@@ -66,7 +74,7 @@ def dispatch(rollout: Rollout) -> Outgoing:
         trace_id=rollout.trace_id,
         execution_id=execution_id(rollout.rollout_id, context.digest),
         context=context,
-        program=program_of(rollout.text, grader),
+        program=program,
         grader=grader,
     )
     topic = executions_topic(grader.name) if isinstance(grader, ExternalGrader) else EXECUTIONS
@@ -74,12 +82,26 @@ def dispatch(rollout: Rollout) -> Outgoing:
 
 
 def program_of(text: str, grader: Grader) -> str:
-    """The part of an answer that is judged: a program, a patch, or for graders of the user's all of it."""
+    """The part of an answer that is judged: a program, a patch, or for graders of the user's all of it.
+
+    ValueError for a pattern of the task's that is none.
+    """
     if isinstance(grader, ExternalGrader | PythonGrader | ExactGrader):
         return text
     if isinstance(grader, ProjectGrader) and grader.target is None:
-        return extract_program(text, "diff")
-    return extract_program(text, grader.language)
+        return extract_program(text, "diff", rule=grader.extract)
+    return extract_program(text, grader.language, names_of(grader), grader.extract)
+
+
+def names_of(grader: Grader) -> Sequence[str]:
+    """What the program must define, as far as the task says it."""
+    if isinstance(grader, FunctionGrader | CheckGrader):
+        return (grader.entry_point,)
+    if isinstance(grader, UnittestGrader):
+        module = re.escape(grader.solution.removesuffix(".py").replace("/", "."))
+        lines = re.findall(rf"^\s*from\s+{module}\s+import\s+\(?([\w, \n]+)", "\n".join(grader.files.values()), re.M)
+        return tuple(name for line in lines for name in re.findall(r"\w+", line))
+    return ()
 
 
 def unscorable_verdict(rollout: Rollout, unscorable: Unscorable) -> Outgoing:
@@ -107,34 +129,17 @@ def context_of(rollout: Rollout) -> Context:
     )
 
 
-def exact_answer(text: str, grader: ExactGrader) -> str | None:
-    """The trimmed last line, or the pattern's first group or whole match; None where the pattern matches nothing.
-
-    Raises re.error for a pattern that is none.
-    """
-    if grader.pattern is None:
-        lines = text.strip().splitlines()
-        found = lines[-1] if lines else ""
-    else:
-        match = re.search(grader.pattern, text)
-        if match is None:
-            return None
-        found = match.group(1 if match.re.groups else 0) or ""
-    return found.strip()
-
-
 def _compare(rollout: Rollout, grader: ExactGrader) -> Outgoing:
     try:
-        found = exact_answer(rollout.text, grader)
-    except re.error as error:
-        words = f"the grader's pattern is no regular expression: {error}"
-        return unscorable_verdict(rollout, Unscorable(UnscorableReason.GRADER_FAULT, words))
-    if found is None:
-        return _verdict(rollout, kind=VerdictKind.WRONG_ANSWER, detail="no answer in the form that was asked for")
-    if found != grader.answer.strip():
-        detail = f"this is not the answer: {shorten(found, 300)!r}"
-        return _verdict(rollout, kind=VerdictKind.WRONG_ANSWER, detail=detail)
-    return _verdict(rollout, kind=VerdictKind.ACCEPTED)
+        detail = wrong(rollout.text, grader)
+    except ValueError as error:
+        return unscorable_verdict(rollout, _fault(f"the grader's pattern is {error}"))
+    kind = VerdictKind.ACCEPTED if detail is None else VerdictKind.WRONG_ANSWER
+    return _verdict(rollout, kind=kind, detail=detail or "")
+
+
+def _fault(words: str) -> Unscorable:
+    return Unscorable(UnscorableReason.GRADER_FAULT, words)
 
 
 def _verdict(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandbox.extract import extract_program
+from sandbox.extraction.extract import extract_program
 from sandbox.jail.controlgroups import PREFIX, start_time
 from sandbox.judge import Judge
 from sandbox.judgement import Judgement

@@ -1,0 +1,1 @@
+"""Whether an answer is right: text, output, values. Pure; outside the jail."""

@@ -1,0 +1,1 @@
+"""The program in a model's answer. Pure."""
