@@ -21,6 +21,10 @@ class GraderFault(SandboxError):
     """The job could not be graded. `str()` of it is the reason, for people."""
 
 
+class TaskFault(GraderFault):
+    """The task cannot be graded as it is written: the same would come of every try."""
+
+
 class JailLost(GraderFault):
     """The jail's init is gone or does not answer. `out_of_memory`: the kernel killed it for memory."""
 

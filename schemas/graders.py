@@ -75,17 +75,6 @@ class ExtractPattern(UserStruct, frozen=True, kw_only=True):
     pattern: str
 
 
-class FunctionGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="function"):
-    """Call `entry_point` with each test's arguments."""
-
-    entry_point: str
-    tests: Annotated[tuple[FunctionTest, ...], Meta(min_length=1)]
-    language: str = "python"
-    limits: Limits = Limits()
-    extract: ExtractRule | ExtractPattern | None = None
-    """None: the block that defines what the tests call, else the last."""
-
-
 class Checker(UserStruct, frozen=True, kw_only=True):
     """A program that says whether an output is right: exit status 0 means yes.
 
@@ -98,6 +87,35 @@ class Checker(UserStruct, frozen=True, kw_only=True):
     limits: Limits = Limits()
 
 
+class FunctionGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="function"):
+    """Call `entry_point` with each test's arguments."""
+
+    entry_point: str
+    """`name`, or `Class.method` of a new instance for each test."""
+    tests: Annotated[tuple[FunctionTest, ...], Meta(min_length=1)]
+    language: str = "python"
+    limits: Limits = Limits()
+    compare: CompareValues = "exact"
+    tolerance: Tolerance | None = None
+    """Of numbers with a point, absolute or relative to the expected one; None: 1e-6."""
+    checker: Checker | None = None
+    """In place of `compare`: its files hold arguments, value and `expected` as JSON."""
+    returns: Annotated[str, Meta(pattern=r"^(value|argument \d)$")] | None = None
+    """What is compared: the value, or what `argument 0` has become. None: the value; but where calls return None and
+    change their first argument to what is expected, that."""
+    int_keys: bool | None = None
+    """Whether objects in the arguments whose keys all are whole numbers have such keys; None: right is what is right
+    either way."""
+    int_digits: Annotated[int, Meta(ge=0)] = 0
+    """Python's limit on the digits of a whole number; 0: none. (Python's own is 4300.)"""
+    prelude: str | None = None
+    """What the answer may use without importing it: `none`, `typing`, `leetcode` (typing, `math`, `deque`, …,
+    `ListNode`, `TreeNode`), or a Python program to run before it. None: `leetcode` for methods of `Solution`, else
+    `typing`. Arguments and results annotated as ListNode or TreeNode are lists in the tests."""
+    extract: ExtractRule | ExtractPattern | None = None
+    """None: the block that defines what the tests call, else the last."""
+
+
 class StdioGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="stdio"):
     """Run the answer as a program once a test."""
 
@@ -108,6 +126,8 @@ class StdioGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     """Where several outputs are right; None: the output must equal `stdout`."""
     extract: ExtractRule | ExtractPattern | None = None
     """None: the last block."""
+    int_digits: Annotated[int, Meta(ge=0)] = 0
+    """Python's limit on the digits of a whole number; 0: none."""
 
 
 class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="check"):
@@ -118,6 +138,8 @@ class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     check_function: str = "check"
     language: str = "python"
     limits: Limits = Limits()
+    prelude: str | None = None
+    """As of `function`; None: typing's names, and those that `program` imports from Python's library."""
     extract: ExtractRule | ExtractPattern | None = None
     """None: the block that defines what the tests call, else the last."""
 

@@ -43,7 +43,8 @@ class Comparison:
     """How values are compared: the mode as `schemas/graders.py` says, numbers to a tolerance."""
 
     mode: CompareValues = "exact"
-    tolerance: float = TOLERANCE
+    tolerance: float | None = None
+    """None: TOLERANCE."""
 
     def accepts(self, actual: Any, expected: Any) -> bool:
         """Whether a value is right."""
@@ -87,7 +88,7 @@ class Comparison:
             # left open by the rules: a whole float where an int is expected, while a float can hold it
             return float(actual) == expected and abs(expected) <= _EXACT_IN_FLOAT
         try:
-            return close(float(actual), expected, self.tolerance)
+            return close(float(actual), expected, TOLERANCE if self.tolerance is None else self.tolerance)
         except (OverflowError, ValueError):
             return False
 

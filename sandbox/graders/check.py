@@ -3,8 +3,9 @@
 import json
 
 from sandbox import claims, judgement
-from sandbox.errors import GraderFault
+from sandbox.errors import GraderFault, TaskFault
 from sandbox.graders.common import PlainTest, apart, crash, message, require_compiled, verdict
+from sandbox.graders.prelude import TYPING, given, imported, used
 from sandbox.jail.session import Session, new_nonce
 from sandbox.limits import resolve
 from schemas import CheckGrader, TestVerdict, VerdictKind
@@ -16,7 +17,11 @@ async def judge_check(session: Session, grader: CheckGrader) -> list[TestVerdict
         raise GraderFault(f"check programs are for Python, not for {session.language.name}")
     limits = resolve(grader.limits, session.language.limits)
     nonce = new_nonce()
-    processes = apart(session, limits, "check", nonce, json.dumps([grader.entry_point, grader.check_function]))
+    names, prelude = given(grader.prelude, grader.entry_point, session.program)
+    if grader.prelude is None:
+        names = used({**TYPING, **imported(grader.program)}, session.program)
+    about = json.dumps([grader.entry_point, grader.check_function])
+    processes = apart(session, limits, "check", nonce, about, given=names, prelude=prelude)
     contents = {"program": session.program, "tests": grader.program.encode()}
     report = await session.run(processes, limits, contents)
     claimed = claims.parse(report.result, nonce)
@@ -25,7 +30,7 @@ async def judge_check(session: Session, grader: CheckGrader) -> list[TestVerdict
     if kind is not None:
         detail = judgement.LIMIT_WORDS[kind]
     elif "broken" in claimed.bodies:
-        raise GraderFault(f"the task's test program does not compile: {message(claimed.bodies['broken'])}")
+        raise TaskFault(f"the task's test program does not compile: {message(claimed.bodies['broken'])}")
     elif not claimed.valid or not judgement.ended_well(report) or len(claimed.bodies) != 1:
         kind, detail = judgement.failed_kind(report), "no result: " + crash(report)
     else:

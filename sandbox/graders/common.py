@@ -35,6 +35,8 @@ def apart(
     *,
     module: str = "",
     support: bool = False,
+    given: dict[str, str] | None = None,
+    prelude: str = "",
 ) -> list[Process]:
     """Build the two processes of a run whose tests are inside: the tester, and the answer it asks."""
     seconds = process_cpu_seconds(limits)
@@ -49,7 +51,16 @@ def apart(
         cpu_seconds=seconds,
     )
     passed = ("program", "link:peer", "support") if support else ("program", "link:peer")
-    return [tester, Process(kind="answer", env=environment, passed=passed, entry_point=module, cpu_seconds=seconds)]
+    answer = Process(
+        kind="answer",
+        env=environment,
+        passed=passed,
+        entry_point=module,
+        cpu_seconds=seconds,
+        given=given or {},
+        prelude=prelude,
+    )
+    return [tester, answer]
 
 
 def verdict(test: Any, number: int, kind: VerdictKind, report: Report, detail: str) -> TestVerdict:

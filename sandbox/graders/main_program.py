@@ -13,6 +13,8 @@ async def run_program(
     limits: RunLimits,
     stdin: bytes,
     arguments: dict[str, bytes] | None = None,
+    *,
+    int_digits: int = 0,
 ) -> tuple[Report, bool]:
     """Run a program as the main one: (report, whether it got past its syntax).
 
@@ -42,6 +44,7 @@ async def run_program(
         argv=names,
         files=files,
         nonce=nonce,
+        int_digits=int_digits,
         cpu_seconds=process_cpu_seconds(limits),
     )
     report = await session.run([process], limits, {**contents, "program": session.program})

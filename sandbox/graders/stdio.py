@@ -16,7 +16,7 @@ async def judge_stdio(session: Session, grader: StdioGrader) -> list[TestVerdict
     checker = await open_checker(session, grader.checker) if grader.checker else None
     verdicts: list[TestVerdict] = []
     for number, test in enumerate(grader.tests, 1):
-        report, compiled = await run_program(session, limits, test.stdin.encode())
+        report, compiled = await run_program(session, limits, test.stdin.encode(), int_digits=grader.int_digits)
         kind, detail = judgement.limit_reached(report, limits), ""
         if kind is not None:
             detail = judgement.LIMIT_WORDS[kind]

@@ -3,7 +3,7 @@
 import json
 
 from sandbox import claims, judgement
-from sandbox.errors import GraderFault
+from sandbox.errors import GraderFault, TaskFault
 from sandbox.graders.common import PlainTest, apart, crash, require_compiled, verdict
 from sandbox.graders.listing import is_test_file, list_tests, uses_pytest
 from sandbox.jail.confinement import pytest_packages
@@ -69,14 +69,14 @@ def listed(grader: UnittestGrader) -> list[PlainTest]:
             try:
                 ids = list_tests(name, source)
             except ValueError as error:
-                raise GraderFault(f"a test file of the task does not parse: {error}") from error
+                raise TaskFault(f"a test file of the task does not parse: {error}") from error
             for one in ids:
                 about = special.pop(one, None) or NamedTest(id=one)
                 tests.append(PlainTest(one, grader.hidden or about.hidden, about.required, about.weight))
     if special:
-        raise GraderFault(f"the task speaks of a test that its files do not hold: {next(iter(special))}")
+        raise TaskFault(f"the task speaks of a test that its files do not hold: {next(iter(special))}")
     if not tests:
-        raise GraderFault("the task's files hold no test (test_*.py with classes or functions named test…)")
+        raise TaskFault("the task's files hold no test (test_*.py with classes or functions named test…)")
     return tests
 
 

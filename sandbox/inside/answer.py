@@ -192,7 +192,7 @@ def run_answer(descriptors: "list[int]", process: Json) -> None:
     try:
         if len(descriptors) > 2:
             write_support(programs.read_all(descriptors[2]))
-        module = programs.load(code, process["entry_point"] or "solution")
+        module = programs.load(code, process, process["entry_point"] or "solution")
     except BaseException as error:  # noqa: BLE001 - a result, whatever it is
         link.send({"raised": answer.raised(error)})
         programs.leave()

@@ -47,7 +47,9 @@ def in_child(confinement: kernel.Confinement, process: Json, descriptors: "dict[
     os.environ.clear()
     os.environ.update(process["env"])
     gc.enable()
-    from . import runners
+    from . import interpreter, runners
+
+    interpreter.begin()
 
     run = runners.runner(process["kind"])
     return lambda: run(list(range(3, 3 + len(process["passed"]))), process)

@@ -7,18 +7,17 @@ has run. A claim of a value is no more than a value: the expected one is not her
 
 # ruff: noqa: PTH123 - every jail would load pathlib for a handful of calls
 
-import atexit
 import io
 import json
 import os
 import sys
-import threading
 import tokenize
 import traceback
+from importlib import import_module
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
-from . import values
+from . import interpreter, values
 from .protocol import SOLUTION, WORK
 
 Json = dict[str, Any]
@@ -109,45 +108,19 @@ def run_main(descriptors: "list[int]", process: Json) -> None:
     sys.modules["__main__"] = module
     sys.argv[:] = ["solution.py", *process["argv"]]
     add_site_builtins()
-    del source, claims, process, descriptors
-    status = 0
+    sys.set_int_max_str_digits(process["int_digits"])
+    space = module.__dict__
+    del source, claims, process, descriptors, module
     try:
-        exec(code, module.__dict__)
-    except SystemExit as error:
-        status = exit_status(error.code)
+        exec(code, space)
     except BaseException as error:  # noqa: BLE001 - a result, whatever it is
-        trace = own_frames_removed(error.__traceback__)
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-        status = 1
-    finish(module, status)
-
-
-def exit_status(code: object) -> int:
-    """Do what Python does with the argument of `sys.exit`."""
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF if -(1 << 63) <= code < 1 << 63 else 0xFF
-    print(code, file=sys.stderr)
-    return 1
-
-
-def finish(module: ModuleType, status: int) -> NoReturn:
-    """End as the interpreter does, in its order: threads, exit functions, globals, buffers.
-
-    Not by its own end: taking down every module costs more than all the rest of a small program.
-    """
-    # what the interpreter itself calls at its end; there is no public name for either
-    getattr(threading, "_shutdown")()  # noqa: B009
-    getattr(atexit, "_run_exitfuncs")()  # noqa: B009
-    module.__dict__.clear()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except OSError:
-            status = status or 120
-    os._exit(status)
+        interpreter.ended()
+        status = interpreter.status_of(error.with_traceback(own_frames_removed(error.__traceback__)))
+    else:
+        interpreter.ended()
+        status = 0
+    del space, code
+    interpreter.end(status)
 
 
 def own_frames_removed(trace: "TracebackType | None") -> "TracebackType | None":
@@ -157,12 +130,24 @@ def own_frames_removed(trace: "TracebackType | None") -> "TracebackType | None":
     return trace
 
 
-def load(code: CodeType, name: str = "solution") -> ModuleType:
-    """Import the answer as a module."""
+class BrokenPrelude(Exception):
+    """What the task runs before the answer cannot be run."""
+
+
+def load(code: CodeType, process: Json, name: str = "solution") -> ModuleType:
+    """Import the answer as a module, after what the task gives: names (`given`: name → its module) and a program."""
     module = ModuleType(name)
     module.__file__ = SOLUTION
     sys.modules[name] = module
-    exec(code, module.__dict__)
+    space = module.__dict__
+    try:
+        for given, source in process["given"].items():
+            space[given] = getattr(import_module(source, __package__), given) if source else import_module(given)
+        if process["prelude"]:
+            exec(compile(process["prelude"], "<prelude>", "exec", dont_inherit=True), space)
+    except Exception as error:  # noqa: BLE001 - the task's, told to the host
+        raise BrokenPrelude(described(error)) from None
+    exec(code, space)
     return module
 
 
@@ -190,31 +175,3 @@ def leave() -> NoReturn:
         except (OSError, ValueError):
             pass  # closed by the answer, or its reader is gone
     os._exit(0)
-
-
-def run_call(descriptors: "list[int]", process: Json) -> None:
-    """Call one function of the answer with the arguments of one test."""
-    source, payload = read_all(descriptors[0]), read_all(descriptors[1])
-    claims = ResultPipe(descriptors[2], process["nonce"])
-    code = compiled(source, claims)
-    write_source(source)
-    sys.argv[:] = ["solution.py"]
-    add_site_builtins()
-    digits = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    arguments = json.loads(payload)
-    sys.set_int_max_str_digits(digits)
-    encoder = values.Encoder(process["result_bytes"])
-    try:
-        function: Any = load(code)
-        for part in process["entry_point"].split("."):
-            function = getattr(function, part)
-        value = function(*arguments)
-        sys.setrecursionlimit(10_000)
-        claims.write("value", encoder.encode(value))
-    except values.NotPlain as error:
-        claims.text("unprintable", str(error))
-    except BaseException as error:  # noqa: BLE001 - a result, whatever it is
-        sys.setrecursionlimit(10_000)
-        claims.text("raised", described(error))
-    leave()

@@ -20,7 +20,7 @@ EXEC = "exec"
 """A process that becomes another program; every other kind runs a function of a module here, in a fork."""
 RUNNERS = {
     "main": "programs.run_main",
-    "call": "programs.run_call",
+    "call": "calls.run_call",
     "answer": "answer.run_answer",
     "check": "tester.run_check",
     "suite": "suites.run_suite",
@@ -32,7 +32,7 @@ RUNNERS = {
 }
 
 CLAIMS = frozenset(
-    {"compiled", "syntax", "value", "unprintable", "raised", "passed", "failed", "broken", "test", "ended"}
+    {"compiled", "syntax", "value", "argument", "unprintable", "raised", "passed", "failed", "broken", "test", "ended"}
 )
 """What a line on the result pipe may say. `compiled` or `syntax` comes first, and `test` more than once."""
 UNUSABLE = "UNUSABLE "

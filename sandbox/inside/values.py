@@ -77,6 +77,10 @@ class Encoder:
             raw = _bytes.__getitem__(value, slice(None))
             self.left -= len(raw)
             return {"b": _bytes.hex(raw)}
+        return self.odd(value, kind, depth)
+
+    def odd(self, value: Any, kind: type, depth: int) -> Any:
+        """Build what `json` can write of a value that is no plain data; NotPlain."""
         raise NotPlain(f"a value of type {_type.__dict__['__name__'].__get__(kind)} is not plain data")
 
 
@@ -84,10 +88,10 @@ Tagged = Callable[[str, Any], Any]
 Make = Callable[[str, "list[Any]"], Any]
 
 
-def decode(text: bytes, make: "Make | None" = None) -> Any:
-    """Read what an Encoder wrote; ValueError if it is anything else. Makes exact base types only."""
+def decode(text: bytes, make: "Make | None" = None, tagged: "Tagged | None" = None) -> Any:
+    """Read what an Encoder wrote; ValueError if it is anything else. Makes exact base types only, but for `tagged`."""
     try:
-        return build(json.loads(text), unknown, make)
+        return build(json.loads(text), tagged or unknown, make)
     except RecursionError:
         raise ValueError("the value is nested too deeply") from None
 

@@ -62,6 +62,16 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     nonce: str = ""
     entry_point: str = ""
     result_bytes: int = 0
+    given: dict[str, str] = {}
+    """Names that a Python answer finds in its module, each with the module that has it ("": is one itself)."""
+    prelude: str = ""
+    """A Python program that runs before the answer, in its module."""
+    int_digits: int = 0
+    """Digits of a whole number that Python reads and writes; 0: any."""
+    int_keys: bool = False
+    """Of a call's arguments: objects whose keys all are whole numbers have such keys."""
+    returns: str = ""
+    """`value`, `argument N`, or "": the value, or where that is None the first argument."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

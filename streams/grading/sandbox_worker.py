@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sandbox.errors import GraderFault
+from sandbox.errors import GraderFault, TaskFault
 from schemas import Event, Execution, Unscorable, UnscorableReason, Verdict
 from schemas.topics import EXECUTIONS, VERDICTS
 from wire.errors import Retryable
@@ -36,10 +36,12 @@ class SandboxWorker(Hop):
         await self._judge.__aexit__(None, None, None)
 
     async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        """A failure of the sandbox is tried again; what the program does is a verdict."""
+        """A failure of the sandbox is tried again, a fault of the task is not; what the program does is a verdict."""
         execution = _execution(event)
         try:
             judgement = await self._judge.judge(execution.program, execution.grader)
+        except TaskFault as error:
+            return self._fault(execution, Unscorable(UnscorableReason.GRADER_FAULT, str(error)))
         except GraderFault as error:
             raise Retryable(str(error)) from error
         self._metrics.verdicts.labels(judgement.kind.value).inc()
