@@ -22,7 +22,16 @@ from sandbox.jail.session import Session, Spent
 from sandbox.judgement import Judgement
 from sandbox.languages import toolchains
 from sandbox.languages.toolchains import Toolchain
-from schemas import ExactGrader, ExternalGrader, FunctionGrader, FunctionTest, Grader, ProjectGrader, VerdictKind
+from schemas import (
+    ExactGrader,
+    ExternalGrader,
+    FunctionGrader,
+    FunctionTest,
+    Grader,
+    ProjectGrader,
+    StdioGrader,
+    VerdictKind,
+)
 
 
 class Judge:
@@ -123,7 +132,8 @@ class Judge:
             if pool is None:
                 raise GraderFault("the judge is not running")
             job = _Job(pool, self._toolchain, self.compile_cache)
-            session = job.session(toolchain, source)
+            standard = grader.standard if isinstance(grader, StdioGrader) else None
+            session = job.session(toolchain, source, standard)
             try:
                 result = await judge_program(session, grader)
             except GraderFault:
@@ -187,7 +197,7 @@ class _Job:
         self.locate = locate
         self.taken: list[Jail] = []
 
-    def session(self, toolchain: Toolchain, program: bytes) -> Session:
+    def session(self, toolchain: Toolchain, program: bytes, standard: str | None = None) -> Session:
         """Prepare a session; it takes its jail when it opens."""
 
         async def take() -> Jail:
@@ -195,7 +205,7 @@ class _Job:
             self.taken.append(jail)
             return jail
 
-        return Session(toolchain, program, take, self.another, self.spent, self.cache)
+        return Session(toolchain, program, take, self.another, self.spent, self.cache, standard)
 
     async def another(self, language: str, program: bytes) -> Session:
         """Open a session for a program of the task's."""

@@ -128,6 +128,8 @@ class StdioGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     """None: the last block."""
     int_digits: Annotated[int, Meta(ge=0)] = 0
     """Python's limit on the digits of a whole number; 0: none."""
+    standard: Annotated[str, Meta(pattern=r"^[a-z0-9+]{2,12}$")] | None = None
+    """Of the language: `gnu++17`, `c++20`, `gnu11`, Rust's `2018`; None: its usual one (`gnu++20`, `gnu17`, `2021`)."""
 
 
 class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="check"):

@@ -27,7 +27,7 @@ async def run_program(
     if language.run:
         process = Process(
             kind=EXEC,
-            argv=(*session.toolchain.command(language.run, limits), *names),
+            argv=(*session.command(language.run, limits), *names),
             env=session.environment,
             stdin="stdin",
             passed=names,

@@ -12,7 +12,6 @@ from . import kernel
 from .protocol import EXEC, JUDGED_UID
 
 OPEN_FILES = 1024
-STACK_BYTES = 64 << 20
 
 Json = dict[str, Any]
 Judged = Callable[[], None]
@@ -32,7 +31,7 @@ def in_child(confinement: kernel.Confinement, process: Json, descriptors: "dict[
         os.chdir(process["cwd"])
         kernel.first_to_die()
         os.umask(0o022)
-        kernel.set_limits(process["cpu_seconds"], process["tasks"], OPEN_FILES, STACK_BYTES)
+        kernel.set_limits(process["cpu_seconds"], process["tasks"], OPEN_FILES, process["stack_bytes"])
         if process["kind"] == EXEC:
             confinement.drop(process["uid"], dumpable=True)
             write_files(process)
@@ -50,6 +49,7 @@ def in_child(confinement: kernel.Confinement, process: Json, descriptors: "dict[
     from . import interpreter, runners
 
     interpreter.begin()
+    interpreter.deepen(process["stack_bytes"] // interpreter.STACK_BYTES_A_LEVEL)
 
     run = runners.runner(process["kind"])
     return lambda: run(list(range(3, 3 + len(process["passed"]))), process)

@@ -30,7 +30,7 @@ import sys
 import time
 
 from . import kernel, meters
-from .child import OPEN_FILES, STACK_BYTES, Json, Judged, in_child
+from .child import OPEN_FILES, Json, Judged, in_child
 from .protocol import BUILD, EXEC, JUDGED_UID, LAUNCHER, TEST, TESTER_UID, TESTS, WHOLE_PROC
 from .stream import Stream
 
@@ -290,7 +290,8 @@ class Init:
         null = os.open("/dev/null", os.O_RDONLY)
         stdin = descriptors.get(process["stdin"], null)
         places = (stdin, descriptors["stdout"], descriptors["stderr"], descriptors["failure"], self.filter)
-        numbers = (process["uid"], int(self.users), process["cpu_seconds"], process["tasks"], OPEN_FILES, STACK_BYTES)
+        limits = (process["cpu_seconds"], process["tasks"], OPEN_FILES, process["stack_bytes"])
+        numbers = (process["uid"], int(self.users), *limits)
         words = [LAUNCHER, *map(str, numbers), process["cwd"], *process["argv"]]
         actions = [(os.POSIX_SPAWN_DUP2, descriptor, place) for place, descriptor in enumerate(places)]
         try:
@@ -313,9 +314,10 @@ def main() -> Judged:
     if arguments["python"]:
         # for Python the forks run the answers; for other languages they only start one, and forking is
         # the cheaper the less is loaded
-        from . import runners
+        from . import interpreter, runners
 
         runners.load_all()
+        interpreter.deepen(0)  # finds out once where that limit is
         for name in PRELOADED.split():
             __import__(name)
     init = Init(arguments["control"], arguments["meters"], users=arguments["users"])

@@ -9,15 +9,19 @@ still hold is written. What a flush raises is told as CPython tells it, and make
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import io
 import os
 import signal
 import sys
 import threading
+from functools import cache
 from typing import Any, NoReturn
 
 _FLUSH_FAILED = 120
+STACK_BYTES_A_LEVEL = 512
+"""Of C code that calls Python code that calls it; a little more than was seen."""
 
 
 def begin() -> None:
@@ -26,13 +30,44 @@ def begin() -> None:
         old = getattr(sys, f"__{name}__")
         if old is None:
             continue
-        buffer = open(descriptor, "rb" if descriptor == 0 else "wb", closefd=False)  # noqa: SIM115
+        buffer: Any = open(descriptor, "rb" if descriptor == 0 else "wb", closefd=False)  # noqa: SIM115
         buffer.raw.name = f"<{name}>"
         newline = None if descriptor == 0 else "\n"
         stream = io.TextIOWrapper(buffer, old.encoding, old.errors, newline, line_buffering=descriptor == 2)
         vars(stream)["mode"] = "r" if descriptor == 0 else "w"
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+
+
+def deepen(levels: int) -> None:
+    """Let C code call itself as often as the stack bears: from 3.12 on Python has a limit of its own, and no setter.
+
+    A function under `lru_cache` that calls itself ended there at a few hundred levels.
+    """
+    offset = _c_recursion_offset()
+    if offset:
+        left = ctypes.c_int.from_address(_thread_state() + offset)
+        left.value = max(left.value, levels)
+
+
+def _thread_state() -> int:
+    get = ctypes.pythonapi.PyThreadState_Get
+    get.restype = ctypes.c_void_p
+    return get()
+
+
+@cache
+def _c_recursion_offset() -> int:
+    """Where a thread's state has what is left of that limit: behind Python's own, which can be seen to move; or 0."""
+    if not (3, 12) <= sys.version_info < (3, 14):
+        return 0
+    state, limit, found = _thread_state(), sys.getrecursionlimit(), list[int]()
+    sys.setrecursionlimit(limit + 4321)
+    for offset in range(24, 64, 4):
+        if ctypes.c_int.from_address(state + offset).value == limit + 4321:
+            found.append(offset + 4)
+    sys.setrecursionlimit(limit)
+    return found[0] if len(found) == 1 else 0
 
 
 def ended() -> None:

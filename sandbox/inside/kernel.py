@@ -178,10 +178,13 @@ def set_limits(cpu_seconds: int, tasks: int, files: int, stack_bytes: int) -> No
     """Set the per-process limits that back up those of the control group. `tasks` 0: the group has that one."""
     if tasks:
         resource.setrlimit(resource.RLIMIT_NPROC, (tasks, tasks))
+    # programs raise this one themselves: memory is what bounds it
+    most = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    wanted = stack_bytes if most == resource.RLIM_INFINITY else min(stack_bytes, most)
+    resource.setrlimit(resource.RLIMIT_STACK, (wanted, most))
     for limit, value in (
         (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_NOFILE, files),
-        (resource.RLIMIT_STACK, stack_bytes),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 1 << 16),
         (resource.RLIMIT_MSGQUEUE, 0),

@@ -47,6 +47,14 @@ static void limit(int which, rlim_t value) {
     need(setrlimit(which, &now) == 0, "setrlimit");
 }
 
+/* Programs raise this one themselves: memory is what bounds it. */
+static void stack(rlim_t value) {
+    struct rlimit now;
+    need(getrlimit(RLIMIT_STACK, &now) == 0, "getrlimit");
+    now.rlim_cur = now.rlim_max != RLIM_INFINITY && value > now.rlim_max ? now.rlim_max : value;
+    need(setrlimit(RLIMIT_STACK, &now) == 0, "setrlimit");
+}
+
 static void become(unsigned uid) {
     char map[32];
     snprintf(map, sizeof map, "%u 0 1", uid);
@@ -99,7 +107,7 @@ int main(int count, char **words, char **environment) {
         limit(RLIMIT_NPROC, (rlim_t)atoll(words[4]));
     limit(RLIMIT_CPU, (rlim_t)atoll(words[3]));
     limit(RLIMIT_NOFILE, (rlim_t)atoll(words[5]));
-    limit(RLIMIT_STACK, (rlim_t)atoll(words[6]));
+    stack((rlim_t)atoll(words[6]));
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_MEMLOCK, 1 << 16);
     limit(RLIMIT_MSGQUEUE, 0);

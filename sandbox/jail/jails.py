@@ -54,6 +54,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     cpu_seconds: int
     """Of one process: backs up the limit of all."""
+    stack_bytes: int = 0
+    """Set when it runs: all of its memory."""
     tasks: int = 0
     """Limit of the user's tasks; 0: the control group has it."""
     cwd: str = WORK
@@ -256,9 +258,9 @@ class Jail:
     ) -> Report:
         """Run the processes until the first of them ends or a limit is reached. The descriptors stay ours."""
         await self.limit(limits, result_bytes)
-        if "pids" not in self.site.hierarchy.parents:
-            tasks = limits.processes + _OVERHEAD_PROCESSES
-            processes = [msgspec.structs.replace(process, tasks=tasks) for process in processes]
+        tasks = 0 if "pids" in self.site.hierarchy.parents else limits.processes + _OVERHEAD_PROCESSES
+        stack = limits.memory_bytes
+        processes = [msgspec.structs.replace(process, tasks=tasks, stack_bytes=stack) for process in processes]
         request: dict[str, Any] = {
             "op": "run",
             "descriptors": list(descriptors),

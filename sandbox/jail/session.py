@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from sandbox import judgement
-from sandbox.errors import GraderFault, JailLost
+from sandbox.errors import GraderFault, JailLost, TaskFault
 from sandbox.inside.protocol import BUILD, EXEC, PYTEST
 from sandbox.jail.compile_cache import MAX_ENTRY_BYTES, CompileCache
 from sandbox.jail.confinement import pytest_packages
@@ -104,7 +104,13 @@ class Session:
         another: OpenSession,
         spent: "Spent",
         cache: CompileCache | None,
+        standard: str | None = None,
     ) -> None:
+        language = toolchain.language
+        if standard is not None and not language.standard:
+            raise TaskFault(f"{language.name} has no standards to choose from: {standard!r}")
+        self.source, main = language.entry(program) if language.entry else (language.source, "")
+        self._named = {"source": self.source, "main": main, "standard": standard or language.standard}
         self.another = another
         self.spent = spent
         self.cache = cache
@@ -118,6 +124,10 @@ class Session:
             self.environment["PATH"] = ":".join((*toolchain.folders, ENVIRONMENT["PATH"]))
             if not self.language.run and pytest_packages():
                 self.environment["PYTHONPATH"] = PYTEST
+
+    def command(self, words: tuple[str, ...], limits: RunLimits) -> tuple[str, ...]:
+        """Fill a command of the language in for this program."""
+        return self.toolchain.command(words, limits, **self._named)
 
     async def open(self) -> None:
         """Take a jail, wipe it and compile the program in it."""
@@ -145,7 +155,7 @@ class Session:
         assert self.jail is not None
         assert self.language.compile is not None
         limits = self.language.compile_limits
-        command = self.toolchain.command(self.language.compile, limits)
+        command = self.command(self.language.compile, limits)
         key = self.cache.key(self.toolchain, command, self.program) if self.cache else ""
         built = self.cache.get(key) if self.cache else None
         if built is not None and await self._restore(built):
@@ -155,7 +165,7 @@ class Session:
             argv=command,
             env=self.environment,
             cwd=BUILD,
-            files={f"{BUILD}/{self.language.source}": "program"},
+            files={f"{BUILD}/{self.source}": "program"},
             passed=("program",),
             cpu_seconds=process_cpu_seconds(limits),
         )

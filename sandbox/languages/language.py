@@ -1,8 +1,8 @@
 """What a language is: everything that the sandbox, and whoever reads answers, knows of it.
 
 Commands may hold `{tool}` (the real path of the first of `tools`), `{home}` (the folder of a toolchain
-that has one of its own), `{prepared}` (what `prepare` made) and `{heap_mb}` (three quarters of the
-memory limit, for runtimes that must be told).
+that has one of its own), `{prepared}` (what `prepare` made) and `{heap_mb}` and `{stack_kb}` (three
+quarters of the memory limit, for runtimes that must be told), and what fields of a language say.
 """
 
 from collections.abc import Callable
@@ -43,6 +43,11 @@ class Language:
     binds: tuple[str, ...] = ()
     """Folders and files of the host that it needs to compile and run, read-only; absent ones are left out."""
     environment: dict[str, str] = field(default_factory=dict[str, str])
+    standard: str = ""
+    """Of the language, where its compiler knows several and the task names none; commands have it as `{standard}`."""
+    entry: Callable[[bytes], tuple[str, str]] | None = None
+    """From a program to (file name, what is started), where the program says; commands have them as `{source}`,
+    `{main}`. None: `source`, and nothing."""
     home: Callable[[str], str] | None = None
     """From the real path of its first tool to the folder that holds it all; None: the one above that of the tool."""
     prepare: Callable[[str], Path] | None = None

@@ -1,6 +1,7 @@
 """The languages. A new one is one more entry of LANGUAGES, and nothing else."""
 
 from sandbox.inside.protocol import BUILD
+from sandbox.languages.java import java_entry
 from sandbox.languages.language import C_LIKE, MANAGED, SYSTEM, Language
 from sandbox.languages.prepare import go_packages, rust_home
 
@@ -29,7 +30,8 @@ LANGUAGES: dict[str, Language] = {
             fences=("c",),
             endings=(".c",),
             tools=("gcc",),
-            compile=("/usr/bin/gcc", "-std=gnu17", "-O2", "-pthread", "-o", "program", "main.c", "-lm"),
+            standard="gnu17",
+            compile=("/usr/bin/gcc", "-std={standard}", "-O2", "-pthread", "-o", "program", "main.c", "-lm"),
             run=(f"{BUILD}/program",),
             binds=C_LIKE,
         ),
@@ -49,7 +51,8 @@ LANGUAGES: dict[str, Language] = {
                 ".cxx",
             ),
             tools=("g++",),
-            compile=("/usr/bin/g++", "-std=gnu++17", "-O2", "-pthread", "-o", "program", "main.cpp"),
+            standard="gnu++20",
+            compile=("/usr/bin/g++", "-std={standard}", "-O2", "-pthread", "-o", "program", "main.cpp"),
             run=(f"{BUILD}/program",),
             binds=C_LIKE,
         ),
@@ -60,6 +63,7 @@ LANGUAGES: dict[str, Language] = {
             fences=("java",),
             endings=(".java",),
             tools=("javac", "java"),
+            entry=java_entry,
             compile=(
                 "{home}/bin/javac",
                 "-J-XX:+UseSerialGC",
@@ -68,18 +72,18 @@ LANGUAGES: dict[str, Language] = {
                 "UTF-8",
                 "-d",
                 ".",
-                "Main.java",
+                "{source}",
             ),
             run=(
                 "{home}/bin/java",
                 "-XX:+UseSerialGC",
                 "-XX:TieredStopAtLevel=1",
-                "-Xss16m",
+                "-Xss{stack_kb}k",
                 "-Xmx{heap_mb}m",
                 "-Dfile.encoding=UTF-8",
                 "-cp",
                 BUILD,
-                "Main",
+                "{main}",
             ),
             binds=(*SYSTEM, "/etc/java-17-openjdk", "/etc/java-21-openjdk"),
             limits=MANAGED,
@@ -121,11 +125,12 @@ LANGUAGES: dict[str, Language] = {
             ),
             endings=(".rs",),
             tools=("rustc", "gcc"),
+            standard="2021",
             home=rust_home,
             compile=(
                 "{home}/bin/rustc",
                 "--edition",
-                "2021",
+                "{standard}",
                 "-O",
                 "-C",
                 "linker=/usr/bin/gcc",
@@ -152,7 +157,7 @@ LANGUAGES: dict[str, Language] = {
             ),
             tools=("node",),
             compile=("{tool}", "--check", "main.js"),
-            run=("{tool}", "--stack-size=8000", f"{BUILD}/main.js"),
+            run=("{tool}", "--stack-size={stack_kb}", f"{BUILD}/main.js"),
             binds=SYSTEM,
             limits=MANAGED,
         ),

@@ -11,6 +11,9 @@ from sandbox.languages.language import SYSTEM, Language
 from sandbox.languages.languages import LANGUAGES
 from sandbox.limits import RunLimits
 
+_MAX_STACK_KB = 1 << 20
+"""Java takes no more."""
+
 
 @dataclass(frozen=True)
 class Toolchain:
@@ -42,13 +45,15 @@ class Toolchain:
         tool = self.tool or python_interpreter()
         return tuple(dict.fromkeys(str(Path(path).parent) for path in (tool, f"{self.home}/bin/-") if path[0] == "/"))
 
-    def command(self, words: tuple[str, ...], limits: RunLimits) -> tuple[str, ...]:
-        """Fill a command of the language in."""
+    def command(self, words: tuple[str, ...], limits: RunLimits, **more: str) -> tuple[str, ...]:
+        """Fill a command of the language in; `more`: source, main, standard."""
         known = {
             "tool": self.tool,
             "home": self.home,
             "prepared": self.prepared,
             "heap_mb": str(max(16, limits.memory_bytes * 3 // 4 >> 20)),
+            "stack_kb": str(min(_MAX_STACK_KB, limits.memory_bytes * 3 // 4 >> 10)),
+            **more,
         }
         return tuple(word.format_map(known) if "{" in word else word for word in words)
 
