@@ -39,7 +39,7 @@ class KafkaBroker(BrokerProcess):
         libs = await asyncio.to_thread(_libs)
         port = port or free_port()
         await asyncio.to_thread(self._format, java, libs, port)
-        logging = f"-Dlog4j2.configurationFile={HERE / 'log4j2.yaml'}"
+        logging = f"-Dlog4j2.configurationFile={ROOT / 'wire' / 'broker' / 'log4j2.yaml'}"
         return await self.launch(
             [java, "-Xmx512m", logging, "-cp", f"{libs}/*", "kafka.Kafka", str(self._properties)], port
         )

@@ -4,6 +4,7 @@ import asyncio
 import ctypes
 import logging
 import os
+import re
 import signal
 import socket
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 
 PORTS = range(20000, 32000)
 """Below the kernel's range for outgoing connections (32768 up), whose sockets would take a port from us."""
+_EXCEPTION = re.compile(r"^[\w.$]+(?:Exception|Error): (.+)", re.MULTILINE)
 _PR_SET_PDEATHSIG = 1
 
 
@@ -30,13 +32,16 @@ class BrokerProcess:
         self._start_seconds = start_seconds
         self._stop_seconds = stop_seconds
         self._process: asyncio.subprocess.Process | None = None
+        self._log_start = 0
+        """Where in the log file its present life begins."""
 
     async def launch(self, command: Sequence[str], port: int) -> str:
         """Start it and wait until it answers; returns `host:port`. Raises BrokerFailed when it does not."""
-        assert self._process is None, "already started"
+        assert not self.alive, "already started"
         if not is_free(port):
             raise BrokerFailed(f"port {port} is in use: choose another, or leave it out to take a free one")
         output = self._log_file.open("ab") if self._log_file else None
+        self._log_start = output.tell() if output else 0
         try:
             self._process = await _spawn(command, output)
         finally:
@@ -90,14 +95,23 @@ class BrokerProcess:
         assert self._process is not None
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._start_seconds
-        where = f"; see {self._log_file}" if self._log_file else ""
         while loop.time() < deadline:
             if self._process.returncode is not None:
-                raise BrokerFailed(f"{self._name} ended with status {self._process.returncode} at start{where}")
+                raise BrokerFailed(f"{self._name} ended with status {self._process.returncode} at start{self._why()}")
             if await _answers(bootstrap):
                 return
             await asyncio.sleep(0.05)
-        raise BrokerFailed(f"{self._name} did not answer within {self._start_seconds:.0f} s at {bootstrap}{where}")
+        raise BrokerFailed(
+            f"{self._name} did not answer within {self._start_seconds:.0f} s at {bootstrap}{self._why()}"
+        )
+
+    def _why(self) -> str:
+        """The last exception that it named, and where to read on."""
+        if self._log_file is None:
+            return ""
+        said = self._log_file.read_bytes()[self._log_start :].decode(errors="replace")
+        named = _EXCEPTION.findall(said)
+        return f"{': ' + named[-1] if named else ''} (see {self._log_file})"
 
 
 def free_port(*, other_than: int = 0) -> int:
