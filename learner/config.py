@@ -1,13 +1,75 @@
-"""What a learner is told."""
+"""What a learner is told: the run's section `[training]`, and where the run is."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Count = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Dtype = Literal["float32", "bfloat16"]
+
+
+class Training(BaseModel):
+    """What the learner does with a batch, and when the run is over: a table of the run's TOML."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    batch_groups: Count
+    """B: groups an update."""
+    max_staleness: NotNegative
+    """η: updates that a group's oldest token may lag behind."""
+    max_updates: Count
+    learning_rate: Positive
+    warmup_updates: NotNegative = 0
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    clip_low: Positive = 0.2
+    clip_high: Positive = 0.28
+    """The ratio against the behaviour policy stays in [1 − clip_low, 1 + clip_high]."""
+    max_grad_norm: Positive = 1.0
+    micro_batch_tokens: Count = 4096
+    """Padded tokens of one forward and backward pass; a longer sequence goes alone."""
+    zero_stage: Literal[1, 2, 3] = 1
+    """DeepSpeed ZeRO. Not 0: its step would not refuse a NaN."""
+    dtype: Dtype = "float32"
+    """Of weights and activations. The optimizer's master weights and moments are float32 either way."""
+    publish_dtype: Dtype | None = None
+    """Of the snapshots that are sampled with; absent: `dtype`, so that what is published is what was trained."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    threads: NotNegative = 0
+    """CPU threads of the learner; 0: as many as cores."""
+    checkpoint_every_updates: Count = 5
+    keep_checkpoints: Count = 2
+    snapshot_every_updates: Count = 1
+    keep_snapshots: Count = 4
+
+    @model_validator(mode="after")
+    def _fresh_enough(self) -> "Training":
+        if self.snapshot_every_updates > self.max_staleness + 1:
+            raise ValueError(
+                f"snapshot_every_updates ({self.snapshot_every_updates}) is above max_staleness + 1 "
+                f"({self.max_staleness + 1}): every group would be stale before new weights are out"
+            )
+        return self
+
+    @property
+    def snapshot_dtype(self) -> Dtype:
+        """The type of the published weights."""
+        return self.publish_dtype or self.dtype
+
+    @property
+    def num_threads(self) -> int:
+        """`threads`, with 0 resolved."""
+        return self.threads or os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerConfig:
-    """One learner's settings; the run configuration gives every one of them."""
+    """One learner: its section of the run's settings, and what the run as a whole decides."""
 
     run_id: str
     run_directory: Path
@@ -16,58 +78,8 @@ class LearnerConfig:
     """The Hugging Face directory where training starts."""
     partitions: int
     """Of `trajectories`."""
-
-    batch_groups: int
-    """B: groups an update."""
-    max_staleness: int
-    """η: updates that a group's oldest token may lag."""
-    max_updates: int
-
-    learning_rate: float
-    warmup_updates: int
-    betas: tuple[float, float]
-    weight_decay: float
-    clip_low: float
-    clip_high: float
-    max_grad_norm: float
-
-    micro_batch_tokens: int
-    """Padded tokens in one forward pass; a longer sequence goes alone."""
-    zero_stage: Literal[1, 2, 3]
-    dtype: Literal["bfloat16", "float32"]
-    """Of weights and activations. The optimizer's master weights and moments are float32 either way."""
-    device: Literal["cpu", "cuda"]
-    num_threads: int
     seed: int
-
-    checkpoint_every_updates: int
-    keep_checkpoints: int
-    snapshot_every_updates: int
-    keep_snapshots: int
-
-    def __post_init__(self) -> None:
-        for name in (
-            "batch_groups",
-            "max_updates",
-            "micro_batch_tokens",
-            "num_threads",
-            "checkpoint_every_updates",
-            "keep_checkpoints",
-            "snapshot_every_updates",
-            "keep_snapshots",
-            "partitions",
-        ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        if self.max_staleness < 0 or self.warmup_updates < 0:
-            raise ValueError("max_staleness and warmup_updates cannot be negative")
-        if self.snapshot_every_updates > self.max_staleness + 1:
-            raise ValueError(
-                f"snapshot_every_updates is {self.snapshot_every_updates}, but rollouts may lag only max_staleness = "
-                f"{self.max_staleness} updates: every group would be stale before new weights are out"
-            )
-        if self.zero_stage not in (1, 2, 3):
-            raise ValueError(f"zero_stage is {self.zero_stage}; it must be 1, 2 or 3 (its step refuses a NaN)")
+    training: Training
 
     @property
     def checkpoints(self) -> Path:

@@ -104,7 +104,8 @@ class Learner:
     ) -> None:
         self._config = config
         self._position = position
-        self._feed = Feed(position, batch_groups=config.batch_groups, max_staleness=config.max_staleness)
+        training = config.training
+        self._feed = Feed(position, batch_groups=training.batch_groups, max_staleness=training.max_staleness)
         self._trainer = trainer
         self._trajectories = trajectories
         self._publisher = publisher
@@ -126,7 +127,7 @@ class Learner:
     async def run(self, stop: asyncio.Event) -> None:
         """From the first snapshot to the last progress."""
         await self._publish_weights()
-        if self._position.version >= self._config.max_updates:
+        if self._position.version >= self._config.training.max_updates:
             self._record(self._feed.close())
         await self._publish_progress()
         await _beside(self._train(stop), self._take_in(), self._report(), self._heed(stop))
@@ -194,11 +195,11 @@ class Learner:
         # begun with the old ones, and are stale before they are trained on
         async with self._progress_turn:
             self._record(self._feed.finish_batch(batch, outcome))
-            if self._position.version >= self._config.max_updates and not self._feed.closing:
+            if self._position.version >= self._config.training.max_updates and not self._feed.closing:
                 self._record(self._feed.close())
             begun = clock()
             if result.applied and (
-                self._feed.closing or self._position.version % self._config.snapshot_every_updates == 0
+                self._feed.closing or self._position.version % self._config.training.snapshot_every_updates == 0
             ):
                 await self._publish_weights()
         await self._publish_progress()
@@ -210,7 +211,7 @@ class Learner:
             )
         seconds.publish = clock() - begun
         begun = clock()
-        if result.applied and self._position.version % self._config.checkpoint_every_updates == 0:
+        if result.applied and self._position.version % self._config.training.checkpoint_every_updates == 0:
             await self._save()
         seconds.checkpoint = clock() - begun
         self._measure(batch, result, seconds)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from learner.config import LearnerConfig
+from learner.config import LearnerConfig, Training
 from learner.training.engine import Engine
 from schemas import Member, PolicyVersion, SourcePosition, TokenSpan, Trajectory, Unscorable, UnscorableReason
 from schemas.tokens import pack_logprobs, pack_token_ids
@@ -40,34 +40,28 @@ def tiny_model(directory: Path, seed: int = 0) -> Path:
 
 
 def learner_config(directory: Path, model_directory: Path, **changes: Any) -> LearnerConfig:
-    """Settings of a run in `directory`."""
+    """Settings of a run in `directory`; `changes` are of the section `[training]`."""
     settings: dict[str, Any] = {
-        "run_id": "run-1",
-        "run_directory": directory,
-        "model_directory": model_directory,
-        "partitions": 4,
         "batch_groups": 2,
         "max_staleness": 1,
         "max_updates": 3,
         "learning_rate": 1e-3,
         "warmup_updates": 2,
-        "betas": (0.9, 0.95),
         "weight_decay": 0.1,
-        "clip_low": 0.2,
-        "clip_high": 0.28,
         "max_grad_norm": 0.5,
         "micro_batch_tokens": 64,
-        "zero_stage": 1,
-        "dtype": "float32",
-        "device": "cpu",
-        "num_threads": 1,
-        "seed": 0,
+        "threads": 1,
         "checkpoint_every_updates": 1,
-        "keep_checkpoints": 2,
-        "snapshot_every_updates": 1,
         "keep_snapshots": 2,
     }
-    return LearnerConfig(**(settings | changes))
+    return LearnerConfig(
+        run_id="run-1",
+        run_directory=directory,
+        model_directory=model_directory,
+        partitions=4,
+        seed=0,
+        training=Training(**(settings | changes)),
+    )
 
 
 def trajectory(

@@ -105,6 +105,8 @@ def up(
         if check:
             check_model(settings.model)
             typer.echo(f"{config} is a valid run: {settings.name}")
+            for warning in settings.dtype_warnings:
+                typer.echo(f"warning: {warning}")
             return
         directory = _new(runs, settings.name)
     _up(settings, directory, given_kafka(bootstrap, prefix or settings.broker.prefix))

@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from headwater.config.dtypes import check_dtypes
 from headwater.errors import ConfigError
+from learner.config import Training
 
 _NAME = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=_NAME)]
@@ -51,44 +53,6 @@ class FileData(Section):
 
 
 Data = Annotated[FunctionsData | FileData, Field(discriminator="kind")]
-
-
-class Training(Section):
-    """What the learner does with a batch, and when the run is over."""
-
-    batch_groups: Count
-    """B: groups an update."""
-    max_staleness: Annotated[int, Field(ge=0)]
-    """η: updates that a group's oldest token may lag behind."""
-    max_updates: Count
-    learning_rate: Positive
-    warmup_updates: Annotated[int, Field(ge=0)] = 0
-    betas: tuple[float, float] = (0.9, 0.95)
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    clip_low: Positive = 0.2
-    clip_high: Positive = 0.28
-    """The ratio against the behaviour policy stays in [1 − clip_low, 1 + clip_high]."""
-    max_grad_norm: Positive = 1.0
-    micro_batch_tokens: Count = 4096
-    """Padded tokens of one forward and backward pass."""
-    zero_stage: Literal[1, 2, 3] = 1
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    device: Literal["cpu", "cuda"] = "cpu"
-    threads: Annotated[int, Field(ge=0)] = 0
-    """CPU threads of the learner; 0: as many as cores."""
-    checkpoint_every_updates: Count = 5
-    keep_checkpoints: Count = 2
-    snapshot_every_updates: Count = 1
-    keep_snapshots: Count = 4
-
-    @model_validator(mode="after")
-    def _fresh_enough(self) -> "Training":
-        if self.snapshot_every_updates > self.max_staleness + 1:
-            raise ValueError(
-                f"snapshot_every_updates ({self.snapshot_every_updates}) is above max_staleness + 1 "
-                f"({self.max_staleness + 1}): every group would be stale before new weights are out"
-            )
-        return self
 
 
 class SamplingConfig(Section):
@@ -188,6 +152,16 @@ class RunConfig(Section):
         if repeated:
             raise ValueError(f"two data sources are named {repeated[0]!r}; names must differ")
         return self
+
+    @model_validator(mode="after")
+    def _same_numbers(self) -> "RunConfig":
+        _ = self.dtype_warnings
+        return self
+
+    @property
+    def dtype_warnings(self) -> list[str]:
+        """What to expect where sampler, snapshots and learner differ in type. Raises ValueError where they must not."""
+        return check_dtypes(self.training, self.engine.dtype) if self.engine.kind == "transformers" else []
 
 
 def check_name(name: str) -> None:

@@ -37,6 +37,7 @@ learning_rate = 1e-5
 # micro_batch_tokens = 4096        # padded tokens of one forward and backward pass
 # zero_stage = 1                   # DeepSpeed ZeRO: 1, 2 or 3
 # dtype = "float32"                # or "bfloat16"
+# publish_dtype = "float32"        # of the weights that are sampled with; absent: dtype
 # device = "cpu"                   # or "cuda"
 # threads = 0                      # CPU threads; 0: as many as cores
 # checkpoint_every_updates = 5

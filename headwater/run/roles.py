@@ -184,33 +184,15 @@ async def _learner(role: Role) -> None:
     from learner.learner import run_learner
 
     config = role.config()
-    training = config.training
+    _present("training.device", config.training.device)
     await run_learner(
         LearnerConfig(
             run_id=role.directory.run_id(),
             run_directory=role.directory.path,
             model_directory=await model_directory(config.model),
             partitions=config.broker.partitions,
-            batch_groups=training.batch_groups,
-            max_staleness=training.max_staleness,
-            max_updates=training.max_updates,
-            learning_rate=training.learning_rate,
-            warmup_updates=training.warmup_updates,
-            betas=training.betas,
-            weight_decay=training.weight_decay,
-            clip_low=training.clip_low,
-            clip_high=training.clip_high,
-            max_grad_norm=training.max_grad_norm,
-            micro_batch_tokens=training.micro_batch_tokens,
-            zero_stage=training.zero_stage,
-            dtype=training.dtype,
-            device=_present("training.device", training.device),
-            num_threads=training.threads or os.cpu_count() or 1,
             seed=config.seed,
-            checkpoint_every_updates=training.checkpoint_every_updates,
-            keep_checkpoints=training.keep_checkpoints,
-            snapshot_every_updates=training.snapshot_every_updates,
-            keep_snapshots=training.keep_snapshots,
+            training=config.training,
         ),
         role.settings,
         role.metrics,

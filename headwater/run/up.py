@@ -54,6 +54,8 @@ async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSett
             on_note=display.note,
         )
         interrupts.on_second = stack.kill
+        for warning in config.dtype_warnings:
+            display.note(warning)
         try:
             async with stack:
                 directory.create()

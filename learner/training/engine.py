@@ -19,7 +19,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from learner.config import LearnerConfig
+from learner.config import LearnerConfig, Training
 from learner.errors import CompilerMissing
 from learner.training.operator_build import exclusive_build
 from learner.training.policy import Policy, check_parity
@@ -70,29 +70,28 @@ def start_engine(config: LearnerConfig) -> Engine:
     """Load the model and make the engine. Takes seconds; the very first also compiles, for about a minute."""
     check_compiler()
     torch.manual_seed(config.seed)
-    torch.set_num_threads(config.num_threads)
-    model, vocabulary = _load_model(config)
-    policy = Policy(model)
-    return wrap(policy, vocabulary, config)
+    torch.set_num_threads(config.training.num_threads)
+    model, vocabulary = _load_model(config.model_directory, config.training)
+    return wrap(Policy(model), vocabulary, config.training)
 
 
-def wrap(policy: Policy, vocabulary: int, config: LearnerConfig) -> Engine:
+def wrap(policy: Policy, vocabulary: int, training: Training) -> Engine:
     """The engine around a policy that is in memory."""
     shares_prompts = check_parity(policy, vocabulary)
-    rank, world_size = _join_process_group(config.device)
+    rank, world_size = _join_process_group(training.device)
     import deepspeed
 
     policy.train()
     optimizer = torch.optim.AdamW(
-        _parameter_groups(policy, config.weight_decay), lr=config.learning_rate, betas=config.betas, fused=True
+        _parameter_groups(policy, training.weight_decay), lr=training.learning_rate, betas=training.betas, fused=True
     )
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: warmup(update, config.warmup_updates))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: warmup(update, training.warmup_updates))
     with exclusive_build():
         engine, *_ = deepspeed.initialize(
             model=policy,
             optimizer=optimizer,
             lr_scheduler=cast(Any, schedule),  # its type names torch's older base class
-            config=deepspeed_config(config, world_size),
+            config=deepspeed_config(training, world_size),
             dist_init_required=False,
         )
     return Engine(engine, policy, vocabulary, shares_prompts, world_size, rank)
@@ -103,16 +102,16 @@ def warmup(update: int, warmup_updates: int) -> float:
     return min(1.0, (update + 1) / warmup_updates) if warmup_updates else 1.0
 
 
-def deepspeed_config(config: LearnerConfig, world_size: int) -> dict[str, Any]:
+def deepspeed_config(training: Training, world_size: int) -> dict[str, Any]:
     """DeepSpeed's settings. The batch sizes are formal: the caller accumulates and divides."""
     return {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,
         "train_batch_size": world_size,
         "managed_gradient_accumulation": False,
-        "gradient_clipping": config.max_grad_norm,
-        "zero_optimization": {"stage": config.zero_stage, "overlap_comm": False},
-        "bf16": {"enabled": config.dtype == "bfloat16"},
+        "gradient_clipping": training.max_grad_norm,
+        "zero_optimization": {"stage": training.zero_stage, "overlap_comm": False},
+        "bf16": {"enabled": training.dtype == "bfloat16"},
         # micro-batches add up in float32, so that how a batch is cut does not change the step
         "data_types": {"grad_accum_dtype": "fp32"},
         "steps_per_print": 1 << 30,
@@ -128,13 +127,13 @@ def _parameter_groups(policy: nn.Module, weight_decay: float) -> list[dict[str, 
     ]
 
 
-def _load_model(config: LearnerConfig) -> tuple[nn.Module, int]:
+def _load_model(directory: Path, training: Training) -> tuple[nn.Module, int]:
     from transformers import AutoModelForCausalLM
 
     model: Any = AutoModelForCausalLM.from_pretrained(
-        config.model_directory, dtype=getattr(torch, config.dtype), attn_implementation="sdpa", local_files_only=True
+        directory, dtype=getattr(torch, training.dtype), attn_implementation="sdpa", local_files_only=True
     )
-    model.to(config.device)
+    model.to(training.device)
     return model, int(model.get_input_embeddings().weight.shape[0])
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import torch
+
 from learner.config import LearnerConfig
 from learner.training.checkpoint import load_checkpoint, save_checkpoint
 from learner.training.engine import Engine, start_engine
@@ -64,12 +66,13 @@ class Trainer:
 
     async def step(self, groups: Sequence[Trajectory]) -> StepResult | None:
         """One update on these groups; None when it was abandoned, and nothing has changed."""
-        clip = Clip(self._config.clip_low, self._config.clip_high)
+        training = self._config.training
+        clip = Clip(training.clip_low, training.clip_high)
 
         def work() -> StepResult | None:
             try:
                 return optimizer_step(
-                    self.engine, samples_of(groups), clip, self._config.micro_batch_tokens, self._abandon.is_set
+                    self.engine, samples_of(groups), clip, training.micro_batch_tokens, self._abandon.is_set
                 )
             except StepAbandoned:
                 return None
@@ -82,19 +85,20 @@ class Trainer:
 
     async def save(self, incarnation: int, position: bytes) -> Path:
         """Write a checkpoint with this position (JSON)."""
-        config = self._config
-        return await self._run(
-            lambda: save_checkpoint(config.checkpoints, self.engine, incarnation, position, config.keep_checkpoints)
-        )
+        directory, keep = self._config.checkpoints, self._config.training.keep_checkpoints
+        return await self._run(lambda: save_checkpoint(directory, self.engine, incarnation, position, keep))
 
     async def snapshot(self, version: PolicyVersion) -> Path:
         """Write the weights as a Hugging Face directory."""
         config = self._config
-        return await self._run(lambda: write_snapshot(config.weights, self.engine, version, config.model_directory))
+        dtype: torch.dtype = getattr(torch, config.training.snapshot_dtype)
+        return await self._run(
+            lambda: write_snapshot(config.weights, self.engine, version, config.model_directory, dtype)
+        )
 
     async def prune(self) -> None:
         """Delete the oldest snapshots, when a newer one is announced."""
-        await self._run(lambda: prune_snapshots(self._config.weights, self._config.keep_snapshots))
+        await self._run(lambda: prune_snapshots(self._config.weights, self._config.training.keep_snapshots))
 
     async def _run[T](self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -1,6 +1,9 @@
 """A policy version as a Hugging Face directory, and its announcement.
 
-    weights/<incarnation>.<version>/    config, generation config, tokenizer, safetensors in bfloat16
+    weights/<incarnation>.<version>/    config, generation config, tokenizer, safetensors
+
+The weights have the type that they are trained in, unless another is asked for: a step of 1e-5 is far below what
+bfloat16 resolves, so a coarser copy would stay at the base model while the learner goes on.
 
 The announcement (`WeightUpdate`) is made by the learner after `write_snapshot` has returned: then every byte is on the
 disk (invariant 8).
@@ -23,10 +26,12 @@ _NAME = re.compile(r"(\d+)\.(\d+)")
 _WEIGHTS = re.compile(r".*\.(safetensors|bin|pt|pth|gguf|h5|msgpack|onnx)(\.index\.json)?")
 
 
-def write_snapshot(weights: Path, engine: Engine, version: PolicyVersion, model_directory: Path) -> Path:
+def write_snapshot(
+    weights: Path, engine: Engine, version: PolicyVersion, model_directory: Path, dtype: torch.dtype
+) -> Path:
     """Write this version's directory; one that is there already is left as it is. A collective: all ranks enter."""
     target = weights / str(version)
-    state = gather_state(engine)
+    state = gather_state(engine, dtype)
     if engine.rank != 0 or target.exists():
         return target
     with new_directory(target) as scratch:
@@ -35,20 +40,20 @@ def write_snapshot(weights: Path, engine: Engine, version: PolicyVersion, model_
         for path in scratch.glob("*.safetensors"):
             path.chmod(0o644)  # written for its owner alone: a worker may run as another user
         _copy_companions(model_directory, scratch)
-        _set_dtype(scratch / "config.json")
+        _set_dtype(scratch / "config.json", dtype)
     return target
 
 
-def gather_state(engine: Engine) -> dict[str, Tensor]:
-    """Every parameter and saved buffer in bfloat16 on the CPU of rank 0 (empty elsewhere), one gathered at a time."""
+def gather_state(engine: Engine, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Every parameter and saved buffer in `dtype` on the CPU of rank 0 (empty elsewhere), one gathered at a time."""
     state: dict[str, Tensor] = {}
     for name, parameter in engine.parameters():
         with engine.gathered(parameter) as whole:
             if engine.rank == 0:
-                state[name] = _bfloat16(whole)
+                state[name] = _on_cpu(whole, dtype)
     if engine.rank == 0:
         saved = engine.policy.model.state_dict().keys()
-        state |= {name: _bfloat16(buffer) for name, buffer in engine.policy.model.named_buffers() if name in saved}
+        state |= {name: _on_cpu(buffer, dtype) for name, buffer in engine.policy.model.named_buffers() if name in saved}
     return state
 
 
@@ -60,9 +65,9 @@ def prune_snapshots(weights: Path, keep: int) -> None:
         remove_directory(old)
 
 
-def _bfloat16(tensor: Tensor) -> Tensor:
-    dtype = torch.bfloat16 if tensor.is_floating_point() else tensor.dtype
-    return tensor.detach().to(device="cpu", dtype=dtype, copy=True).contiguous()
+def _on_cpu(tensor: Tensor, dtype: torch.dtype) -> Tensor:
+    kept = dtype if tensor.is_floating_point() else tensor.dtype
+    return tensor.detach().to(device="cpu", dtype=kept, copy=True).contiguous()
 
 
 def _copy_companions(model_directory: Path, target: Path) -> None:
@@ -72,7 +77,7 @@ def _copy_companions(model_directory: Path, target: Path) -> None:
             shutil.copyfile(path, target / path.name)
 
 
-def _set_dtype(path: Path) -> None:
+def _set_dtype(path: Path, dtype: torch.dtype) -> None:
     config = json.loads(path.read_text())
-    config["dtype"] = "bfloat16"
+    config["dtype"] = str(dtype).removeprefix("torch.")
     path.write_text(json.dumps(config, indent=2) + "\n")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from learner.config import LearnerConfig
+from learner.config import LearnerConfig, Training
 from learner.training.engine import start_engine
 from learner.training.samples import Sample
 from learner.training.step import Clip, optimizer_step
@@ -152,24 +152,17 @@ def _config(model: Path, directory: Path) -> LearnerConfig:
         run_directory=directory / "run",
         model_directory=model,
         partitions=1,
-        batch_groups=1,
-        max_staleness=1,
-        max_updates=1,
-        learning_rate=LEARNING_RATE,
-        warmup_updates=0,
-        betas=(0.9, 0.95),
-        weight_decay=0.0,
-        clip_low=CLIP.low,
-        clip_high=CLIP.high,
-        max_grad_norm=MAX_GRAD_NORM,
-        micro_batch_tokens=MICRO_BATCH_TOKENS,
-        zero_stage=1,
-        dtype="bfloat16",
-        device="cpu",
-        num_threads=THREADS,
         seed=0,
-        checkpoint_every_updates=1,
-        keep_checkpoints=1,
-        snapshot_every_updates=1,
-        keep_snapshots=1,
+        training=Training(
+            batch_groups=1,
+            max_staleness=1,
+            max_updates=1,
+            learning_rate=LEARNING_RATE,
+            clip_low=CLIP.low,
+            clip_high=CLIP.high,
+            max_grad_norm=MAX_GRAD_NORM,
+            micro_batch_tokens=MICRO_BATCH_TOKENS,
+            dtype="bfloat16",
+            threads=THREADS,
+        ),
     )

@@ -7,6 +7,7 @@ draw the next. Rows of a group share their prompt: it is run through the model o
 Left out: top-p and top-k (they break the importance ratio), paged caches, prefix reuse between groups.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from schemas.base import PolicyVersion
 from streams.rollout.engines.base import Span
+
+log = logging.getLogger(__name__)
 
 _ATTENTION = "headwater_grouped"
 _GROWTH_TOKENS = 64
@@ -136,6 +139,8 @@ class Decoder:
         self.eos_ids = _eos_ids(self.model)
         self.max_context_tokens = _max_context_tokens(self.model.config)
         self.version = version
+        self._rounds = False
+        """It has been said that this model is coarser than the weights that it is given."""
         self.rows: list[Row] = []
         self._device = torch.device(device)
         self._cache = _RowCache(max_batch)
@@ -199,6 +204,10 @@ class Decoder:
         """
         targets: dict[str, Tensor] = self.model.state_dict()
         weights = _read_weights(directory, targets)
+        rounded = {weight.dtype for name, weight in weights.items() if weight.dtype != targets[name].dtype}
+        if torch.float32 in rounded and not self._rounds:
+            self._rounds = True
+            log.warning("weights come in float32 and are sampled with in %s: small steps are lost", self.model.dtype)
         for name, weight in weights.items():
             targets[name].copy_(weight)
         self.version = version

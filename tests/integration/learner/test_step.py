@@ -23,8 +23,13 @@ both_stages = pytest.mark.parametrize("zero_stage", [1, 3])
 
 
 @pytest.fixture
-def config(tmp_path: Path, model_directory: Path, zero_stage: int) -> LearnerConfig:
-    return learner_config(tmp_path, model_directory, zero_stage=zero_stage)
+def config(tmp_path: Path, model_directory: Path, zero_stage: int, dtype: str) -> LearnerConfig:
+    return learner_config(tmp_path, model_directory, zero_stage=zero_stage, dtype=dtype)
+
+
+@pytest.fixture
+def dtype() -> str:
+    return "float32"
 
 
 def plain_torch_steps(config: LearnerConfig, steps: int) -> tuple[dict[str, torch.Tensor], list[float], list[float]]:
@@ -33,16 +38,16 @@ def plain_torch_steps(config: LearnerConfig, steps: int) -> tuple[dict[str, torc
     matrices = [parameter for parameter in model.parameters() if parameter.dim() >= 2]
     vectors = [parameter for parameter in model.parameters() if parameter.dim() < 2]
     optimizer = torch.optim.AdamW(
-        [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}],
-        lr=config.learning_rate,
-        betas=config.betas,
+        [{"params": matrices, "weight_decay": config.training.weight_decay}, {"params": vectors, "weight_decay": 0.0}],
+        lr=config.training.learning_rate,
+        betas=config.training.betas,
     )
     denominator = sum(sample.trainable_tokens for sample in SAMPLES)
     losses: list[float] = []
     norms: list[float] = []
     for update in range(steps):
         for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * min(1.0, (update + 1) / config.warmup_updates)
+            group["lr"] = config.training.learning_rate * min(1.0, (update + 1) / config.training.warmup_updates)
         optimizer.zero_grad()
         total = 0.0
         for sample in SAMPLES:
@@ -56,7 +61,7 @@ def plain_torch_steps(config: LearnerConfig, steps: int) -> tuple[dict[str, torc
             loss.backward()
             total += loss.item()
         losses.append(total)
-        norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.max_grad_norm)))
+        norms.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), config.training.max_grad_norm)))
         optimizer.step()
     return {name: parameter.detach() for name, parameter in model.named_parameters()}, losses, norms
 
@@ -78,7 +83,7 @@ def test_three_steps_equal_those_of_plain_torch(config: LearnerConfig):
     assert all(result.micro_batches > 1 for result in results)
     assert [result.loss for result in results] == pytest.approx(losses, rel=1e-4, abs=1e-6)
     assert [result.grad_norm for result in results] == pytest.approx(norms, rel=1e-3)
-    assert max(norms) > config.max_grad_norm  # or clipping would not be tested
+    assert max(norms) > config.training.max_grad_norm  # or clipping would not be tested
     assert [result.learning_rate for result in results] == pytest.approx([5e-4, 1e-3, 1e-3])
     # Adam divides by the root of tiny squares: the last digits of a gradient show in the third digit of its step
     assert_same(weights_of(engine), weights, atol=2e-5)
@@ -103,8 +108,7 @@ def test_any_cut_of_the_batch_gives_the_same_step(config: LearnerConfig):
 
 @both_stages
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_step_that_is_not_finite_changes_nothing(config: LearnerConfig, dtype: str):
-    config = dataclasses.replace(config, dtype=dtype)
+def test_a_step_that_is_not_finite_changes_nothing(config: LearnerConfig):
     spoilt = dataclasses.replace(SAMPLES[5], advantage=float("nan"))
     engine, untouched = start_engine(config), start_engine(config)
     before = weights_of(engine)
@@ -130,8 +134,7 @@ def test_a_policy_that_is_not_finite_is_not_trained_on(config: LearnerConfig):
 
 @both_stages
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_resume_takes_the_very_same_next_step(config: LearnerConfig, dtype: str):
-    config = dataclasses.replace(config, dtype=dtype)
+def test_a_resume_takes_the_very_same_next_step(config: LearnerConfig):
     engine = start_engine(config)
     optimizer_step(engine, SAMPLES, CLIP, 64)
     save_checkpoint(config.checkpoints, engine, 1, b"{}", keep=2)

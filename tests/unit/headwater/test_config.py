@@ -58,6 +58,31 @@ def test_a_wrong_override_says_what_is_wrong(override: str, message: str) -> Non
     assert message in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("trained", "published", "sampler", "said"),
+    [
+        ("float32", None, "float32", []),
+        ("bfloat16", None, "bfloat16", []),
+        ("float32", "bfloat16", "float32", ["publish_dtype rounds what is trained"]),
+        ("float32", "bfloat16", "bfloat16", ["publish_dtype rounds what is trained", "computes in bfloat16"]),
+        ("bfloat16", None, "float32", ["computes in float32 what the learner computes in bfloat16"]),
+    ],
+)
+def test_sampler_snapshots_and_learner_of_different_types_are_spoken_of(
+    trained: str, published: str | None, sampler: str, said: list[str]
+) -> None:
+    overrides = [f"training.dtype={trained}", f"engine.dtype={sampler}"]
+    overrides += [f"training.publish_dtype={published}"] if published else []
+    warnings = build_config(SETTINGS, overrides=overrides).dtype_warnings
+    assert len(warnings) == len(said)
+    assert all(words in warning for words, warning in zip(said, warnings, strict=True))
+
+
+def test_a_sampler_that_would_round_away_what_is_trained_is_refused() -> None:
+    with pytest.raises(ConfigError, match="the sampler would round small steps away"):
+        build_config(SETTINGS, overrides=["training.dtype=float32", "engine.dtype=bfloat16"])
+
+
 @pytest.mark.parametrize("key", ["batch_groups", "max_staleness", "max_updates", "learning_rate"])
 def test_required_settings_have_no_default(key: str) -> None:
     training = {name: value for name, value in SETTINGS["training"].items() if name != key}

@@ -1,0 +1,32 @@
+"""Whether sampler, snapshots and learner compute with the same numbers: asked before anything starts."""
+
+from learner.config import Dtype, Training
+
+
+def check_dtypes(training: Training, sampler: Dtype) -> list[str]:
+    """Sentences on what a run with these types must expect; none where all three are the same.
+
+    Raises ValueError where the sampler would round what was trained, without anybody having asked for it.
+    """
+    trained, published = training.dtype, training.snapshot_dtype
+    if (published, sampler) == ("float32", "bfloat16"):
+        raise ValueError(
+            "engine.dtype is bfloat16, but snapshots are float32: the sampler would round small steps away, and stay "
+            "at the base model. Set engine.dtype to float32, or sample with rounded weights knowingly: "
+            'training.publish_dtype = "bfloat16"'
+        )
+    warnings: list[str] = []
+    if (trained, published) == ("float32", "bfloat16"):
+        warnings.append(
+            "training.publish_dtype rounds what is trained in float32: of a step, the sampler sees the entries that "
+            "moved by 1/256 of themselves; the report says how many did (published_changed) and how far it is from "
+            "what was trained (publish_kl)"
+        )
+    if (trained, published) == ("bfloat16", "float32"):
+        warnings.append("training.publish_dtype doubles the bytes of bfloat16 weights and adds nothing to them")
+    if sampler != trained:
+        warnings.append(
+            f"the sampler computes in {sampler} what the learner computes in {trained}: their log-probs differ by some "
+            "hundredths of a nat"
+        )
+    return warnings
