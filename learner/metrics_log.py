@@ -2,14 +2,19 @@
 
 import os
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from learner.book.feed import Batch
+from learner.training.probe import Publication
 from learner.training.step import StepResult
+from learner.watch import Causes
 from schemas import PolicyVersion
+from wire.metrics import Metrics
 
 METRICS = "metrics.jsonl"
 
@@ -34,10 +39,16 @@ def update_line(
     result: StepResult,
     seconds: UpdateSeconds,
     *,
+    causes: Causes,
+    publication: Publication | None,
+    warnings: Sequence[str],
     groups_dropped: int,
     now: float,
 ) -> dict[str, Any]:
-    """One update in numbers. `groups_dropped` since the line before; a NaN or Inf is written as null."""
+    """One update in numbers. `groups_dropped` since the line before; a NaN or Inf is written as null.
+
+    `publication`: of the snapshot that the update made, if it made one.
+    """
     rewards: dict[str, list[float]] = defaultdict(list)
     lengths: list[int] = []
     for group in batch.groups:
@@ -55,6 +66,12 @@ def update_line(
         "grad_norm": result.grad_norm,
         "learning_rate": result.learning_rate,
         "kl": result.mismatch_kl,
+        "kl_engine": causes.engine,
+        "kl_rounding": causes.rounding,
+        "kl_staleness": causes.staleness,
+        "publish_kl": publication and publication.kl,
+        "step_kl": publication and publication.step_kl,
+        "published_changed": publication and publication.changed,
         "entropy": result.entropy,
         "ratio_mean": result.ratio_mean,
         "ratio_min": result.ratio_min,
@@ -73,7 +90,33 @@ def update_line(
         "micro_batches": result.micro_batches,
         "seconds": msgspec.to_builtins(seconds),
         "learner_idle_share": seconds.wait / seconds.total if seconds.total else 0.0,
+        "warnings": list(warnings),
     }
+
+
+def show(
+    metrics: Metrics,
+    batch: Batch,
+    result: StepResult,
+    seconds: UpdateSeconds,
+    causes: Causes,
+    publication: Publication | None,
+) -> None:
+    """The same on /metrics."""
+    metrics.step_seconds.observe(seconds.step)
+    metrics.wait_seconds.inc(seconds.wait)
+    if publication is not None:
+        metrics.publish_kl.set(publication.kl)
+    if not result.applied:
+        metrics.steps_skipped.inc()
+        return
+    metrics.loss.set(result.loss)
+    metrics.gradient_norm.set(result.grad_norm)
+    for cause, value in asdict(causes).items():
+        if value is not None:
+            metrics.mismatch_kl.labels(cause).set(value)
+    for age in batch.ages:
+        metrics.staleness.observe(age)
 
 
 class MetricsLog:

@@ -16,9 +16,13 @@ from schemas.tokens import pack_logprobs, pack_token_ids
 VOCABULARY = 97
 
 
-def tiny_model(directory: Path, seed: int = 0) -> Path:
-    """A random Llama of 20,000 parameters as a Hugging Face directory, with stand-ins for its tokenizer's files."""
-    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+def tiny_model(directory: Path, seed: int = 0, initializer_range: float = 0.02) -> Path:
+    """A random Llama of 20,000 parameters as a Hugging Face directory, with a tokenizer of one word a token.
+
+    Its weights are on the grid of bfloat16, as those of most published models are.
+    """
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
     torch.manual_seed(seed)
     model = LlamaForCausalLM(
@@ -30,12 +34,17 @@ def tiny_model(directory: Path, seed: int = 0) -> Path:
             num_attention_heads=4,
             num_key_value_heads=2,
             tie_word_embeddings=True,
+            initializer_range=initializer_range,
         )
     )
+    model.bfloat16().float()
     model.generation_config = GenerationConfig(eos_token_id=[3, 5], pad_token_id=3)
     model.save_pretrained(directory)
-    (directory / "tokenizer.json").write_text('{"stand": "in"}')
-    (directory / "chat_template.jinja").write_text("{{ messages }}")
+    words = Tokenizer(models.WordLevel({f"w{i}": i for i in range(VOCABULARY)}, unk_token="w0"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words)
+    tokenizer.chat_template = "{{ messages }}"
+    tokenizer.save_pretrained(directory)
     return directory
 
 

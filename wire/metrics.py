@@ -98,6 +98,15 @@ class Metrics:
         self.gradient_norm = Gauge(
             "headwater_gradient_norm", "Gradient norm of the newest step, before clipping.", registry=registry
         )
+        self.publish_kl = Gauge(
+            "headwater_publish_kl_nats", "KL(published ‖ trained policy) of the newest snapshot.", registry=registry
+        )
+        self.mismatch_kl = Gauge(
+            "headwater_mismatch_kl_nats",
+            "KL(sampler ‖ trained policy) of the newest step, by what it comes from.",
+            ["cause"],
+            registry=registry,
+        )
         self.steps_skipped = Counter(
             "headwater_steps_skipped", "Steps with a loss or gradient that was not finite.", registry=registry
         )

@@ -22,7 +22,8 @@ def screen(view: RunView) -> RenderableType:
     parts: list[RenderableType] = [_header(view), columns]
     if view.last_answer is not None:
         parts.append(_answer(view.last_answer))
-    parts += [Text.from_markup(f"[yellow]{escape(note)}[/]") for note in view.notes[-3:]]
+    said = [*(f"learner: {warning}" for warning in view.learner.warnings), *view.notes[-3:]]
+    parts += [Text.from_markup(f"[yellow]{escape(note)}[/]") for note in said]
     return Group(*parts)
 
 
@@ -47,6 +48,7 @@ def line(view: RunView) -> str:
         parts.append("waiting: " + ", ".join(waiting))
     if view.dead_letters:
         parts.append(f"{view.dead_letters} dead letters")
+    parts += [f"learner: {warning}" for warning in learner.warnings]
     return " · ".join(parts)
 
 
@@ -123,6 +125,8 @@ def _learner(learner: LearnerView) -> RenderableType:
         table.add_row("step", f"{learner.step_seconds:.1f} s{waited}")
     if learner.staleness_max is not None:
         table.add_row("staleness", f"{learner.staleness_max:.0f} updates at most")
+    if learner.publish_kl is not None:
+        table.add_row("published", f"KL to what was trained {learner.publish_kl:.1e} nats")
     if learner.outstanding is not None:
         table.add_row("groups open", str(learner.outstanding))
     ended = ", ".join(f"{count} {outcome}" for outcome, count in sorted(learner.outcomes.items()))

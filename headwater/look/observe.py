@@ -202,6 +202,8 @@ class Observer:
             outcomes=progress.outcomes if progress else {},
             outstanding=None if outstanding is None else int(outstanding),
             closing=bool(progress and progress.closing),
+            publish_kl=newest.get("publish_kl"),
+            warnings=tuple(newest.get("warnings", ())),
         )
 
 

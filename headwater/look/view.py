@@ -73,6 +73,10 @@ class LearnerView:
     outstanding: int | None = None
     """Admitted train groups that have not ended."""
     closing: bool = False
+    publish_kl: float | None = None
+    """KL(published ‖ trained policy), nats, of the newest snapshot that was measured."""
+    warnings: tuple[str, ...] = ()
+    """What the learner said of its newest update."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

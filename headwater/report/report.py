@@ -23,6 +23,7 @@ from headwater.report.summary import Figures, Line, RunFiles, figures, summarise
 from learner.book.ledger import read_ledger
 
 _ANSWERS = 5
+_WARNINGS = 5
 _SETS = (
     ("held out", HELD_OUT, False),
     ("held out, greedy", HELD_OUT, True),
@@ -158,6 +159,17 @@ def _run_table(summary: dict[str, Any]) -> Table:
         f"{summary['duplicates_dropped']} duplicates dropped",
     )
     table.add_row("staleness", f"{summary['max_staleness']} updates at most")
+    if summary["publish_kl_max"] is not None:
+        table.add_row("published", f"KL(published ‖ trained) {summary['publish_kl_max']:.1e} nats at most")
+        causes = [
+            f"{cause} {'unknown' if value is None else format(value, '.1e')}"
+            for cause, value in summary["mismatch_kl_by_cause"].items()
+        ]
+        table.add_row("mismatch", f"KL(sampler ‖ trained) an update: {', '.join(causes)} nats")
+    for warning in summary["warnings"][:_WARNINGS]:
+        table.add_row("[yellow]warning[/]", Text(warning, style="yellow"))
+    if more := summary["warnings"][_WARNINGS:]:
+        table.add_row("", f"and {len(more)} more in {SUMMARY}")
     learner = {stage: summary["stage_seconds"].get(stage, 0.0) for stage in LEARNER_STAGES}
     hops = {stage: seconds for stage, seconds in summary["stage_seconds"].items() if stage not in LEARNER_STAGES}
     table.add_row("learner", _seconds(learner))

@@ -14,6 +14,8 @@ from schemas import Outcome
 type Line = dict[str, Any]
 """A line of one of the run's JSONL files."""
 
+CAUSES = ("engine", "rounding", "staleness")
+"""What a step's mismatch is made of: KL(sampler ‖ trained) in nats."""
 FULL_REWARD = 1.0
 """A rollout with it passed every test."""
 
@@ -95,6 +97,11 @@ def summarise(run: str, files: RunFiles) -> dict[str, Any]:
         "max_staleness": position.max_staleness,
         "stage_seconds": {stage: round(seconds, 1) for stage, seconds in stages.items()},
         "learner_idle_share": round(max(0.0, 1 - busy / training_seconds), 3) if training_seconds else None,
+        "publish_kl_max": max(
+            (u["publish_kl"] for u in files.updates if u.get("publish_kl") is not None), default=None
+        ),
+        "mismatch_kl_by_cause": {cause: _mean_of(files.updates, f"kl_{cause}") for cause in CAUSES},
+        "warnings": [f"update {u['version']}: {text}" for u in files.updates for text in u.get("warnings", [])],
     }
 
 
@@ -122,6 +129,10 @@ def _learner_seconds(updates: Iterable[Line]) -> dict[str, float]:
         for stage, spent in update["seconds"].items():
             seconds[stage] = seconds.get(stage, 0.0) + spent
     return seconds
+
+
+def _mean_of(updates: Iterable[Line], key: str) -> float | None:
+    return _mean([u[key] for u in updates if u.get(key) is not None])
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -1,4 +1,4 @@
-"""How far two policies are apart, from the log-probs of sampled tokens."""
+"""How far two policies are apart."""
 
 import torch
 from torch import Tensor
@@ -14,3 +14,8 @@ def k3(logp_new: Tensor, logp_ref: Tensor, valid: Tensor, bound: float | None = 
     """
     difference = log_ratio(logp_new, logp_ref, valid, bound)
     return torch.where(valid, torch.expm1(-difference) + difference, difference.new_zeros(()))
+
+
+def exact(logp_all: Tensor, ref_all: Tensor) -> Tensor:
+    """KL(policy ‖ ref) in nats, a position each. Both: log-probs of the whole vocabulary, [positions, vocabulary]."""
+    return (logp_all.exp() * (logp_all - ref_all)).sum(-1).clamp(min=0.0)

@@ -50,10 +50,12 @@ class MicroBatch:
     attention_mask: Tensor | None
     """[rows, 1, columns, columns] bool, True: attended. None: causal; padding is to the right of all that counts."""
     rows: Tensor
-    """[tokens] int64, like the four below."""
+    """[tokens] int64, as are the next two and the ages; the others are float32."""
     columns: Tensor
     token_ids: Tensor
     behaviour_logprobs: Tensor
+    ages: Tensor
+    """Updates since the weights that sampled each token."""
     advantages: Tensor
     temperatures: Tensor
 
@@ -122,6 +124,7 @@ def collate(rows: Sequence[Row]) -> MicroBatch:
     samples = [sample for _, _, sample in places]
     token_ids = np.concatenate([sample.token_ids[sample.trainable] for sample in samples])
     logprobs = np.concatenate([sample.behaviour_logprobs[sample.trainable] for sample in samples])
+    ages = np.concatenate([sample.ages[sample.trainable] for sample in samples])
     return MicroBatch(
         input_ids=torch.from_numpy(input_ids),
         position_ids=torch.from_numpy(positions) if packed else None,
@@ -130,6 +133,7 @@ def collate(rows: Sequence[Row]) -> MicroBatch:
         columns=torch.from_numpy(np.concatenate([_predicting(sample, start) for _, start, sample in places])),
         token_ids=torch.from_numpy(token_ids.astype(np.int64)),
         behaviour_logprobs=torch.from_numpy(logprobs.astype(np.float32)),
+        ages=torch.from_numpy(ages.astype(np.int64)),
         advantages=a_token([sample.advantage for sample in samples]),
         temperatures=a_token([sample.temperature for sample in samples]),
     )

@@ -1,62 +1,20 @@
-"""Model, optimizer, learning-rate schedule, RNG and `Position` as one atomic unit (invariant 4).
-
-    checkpoints/checkpoint-<incarnation>-<sequence>/
-        deepspeed/     what DeepSpeed saves, a file a rank
-        rng-<rank>.pt
-        position.json
-
-Names rise: a higher incarnation is newer, whatever version it resumed at. The directory appears under its
-name only when all of it is on the disk, so the newest one that is seen is always complete.
-"""
+"""Model, optimizer, learning-rate schedule, RNG and `Position` saved and loaded as one atomic unit (invariant 4)."""
 
 import random
-import re
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 import numpy as np
 import torch
 
+from learner.book.checkpoints import POSITION, CheckpointName, list_checkpoints
 from learner.book.incarnation import check_newest
-from learner.book.position import Position
 from learner.durable import new_directory, remove_directory
 from learner.errors import CheckpointError
 from learner.training.engine import Engine
 
-_NAME = re.compile(r"checkpoint-(\d{6})-(\d{6})")
 _TAG = "deepspeed"
-
-
-class CheckpointName(NamedTuple):
-    """Orders checkpoints by age."""
-
-    incarnation: int
-    sequence: int
-
-    def __str__(self) -> str:
-        return f"checkpoint-{self.incarnation:06d}-{self.sequence:06d}"
-
-
-def list_checkpoints(directory: Path) -> list[tuple[CheckpointName, Path]]:
-    """All complete checkpoints, oldest first."""
-    found = [(_NAME.fullmatch(path.name), path) for path in directory.glob("checkpoint-*")]
-    return sorted((CheckpointName(int(match[1]), int(match[2])), path) for match, path in found if match)
-
-
-def newest_checkpoint(directory: Path) -> Path | None:
-    """Where a resume begins; None when nothing was saved yet."""
-    checkpoints = list_checkpoints(directory)
-    return checkpoints[-1][1] if checkpoints else None
-
-
-def load_position(checkpoint: Path) -> Position:
-    """The position alone: needs no torch."""
-    try:
-        return msgspec.json.decode((checkpoint / "position.json").read_bytes(), type=Position)
-    except (OSError, msgspec.DecodeError) as error:
-        raise CheckpointError(f"{checkpoint} has no position that this release reads: {error}") from error
 
 
 def save_checkpoint(directory: Path, engine: Engine, incarnation: int, position: bytes, keep: int) -> Path:
@@ -71,7 +29,7 @@ def save_checkpoint(directory: Path, engine: Engine, incarnation: int, position:
             warnings.simplefilter("ignore", FutureWarning)  # torch's own, on how DeepSpeed calls it
             engine.deepspeed.save_checkpoint(str(scratch), tag=_TAG, save_latest=False)
         torch.save(_rng_state(), scratch / f"rng-{engine.rank}.pt")
-        (scratch / "position.json").write_bytes(position)
+        (scratch / POSITION).write_bytes(position)
         # writing takes seconds: one that was superseded meanwhile must not become what a resume begins with
         check_newest(directory, incarnation)
     for _, old in list_checkpoints(directory)[:-keep]:

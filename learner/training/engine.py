@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from learner.config import LearnerConfig, Training
 from learner.errors import CompilerMissing
 from learner.training.operator_build import exclusive_build
-from learner.training.policy import Policy, check_parity
+from learner.training.policy import Policy, check_parity, load_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,10 @@ def start_engine(config: LearnerConfig) -> Engine:
     check_compiler()
     torch.manual_seed(config.seed)
     torch.set_num_threads(config.training.num_threads)
-    model, vocabulary = _load_model(config.model_directory, config.training)
-    return wrap(Policy(model), vocabulary, config.training)
+    dtype: torch.dtype = getattr(torch, config.training.dtype)
+    policy = load_policy(config.model_directory, dtype, torch.device(config.training.device))
+    vocabulary = int(policy.model.get_input_embeddings().weight.shape[0])
+    return wrap(policy, vocabulary, config.training)
 
 
 def wrap(policy: Policy, vocabulary: int, training: Training) -> Engine:
@@ -81,7 +83,6 @@ def wrap(policy: Policy, vocabulary: int, training: Training) -> Engine:
     rank, world_size = _join_process_group(training.device)
     import deepspeed
 
-    policy.train()
     optimizer = torch.optim.AdamW(
         _parameter_groups(policy, training.weight_decay), lr=training.learning_rate, betas=training.betas, fused=True
     )
@@ -125,16 +126,6 @@ def _parameter_groups(policy: nn.Module, weight_decay: float) -> list[dict[str, 
         {"params": [parameter for parameter in parameters if parameter.dim() >= 2], "weight_decay": weight_decay},
         {"params": [parameter for parameter in parameters if parameter.dim() < 2], "weight_decay": 0.0},
     ]
-
-
-def _load_model(directory: Path, training: Training) -> tuple[nn.Module, int]:
-    from transformers import AutoModelForCausalLM
-
-    model: Any = AutoModelForCausalLM.from_pretrained(
-        directory, dtype=getattr(torch, training.dtype), attn_implementation="sdpa", local_files_only=True
-    )
-    model.to(training.device)
-    return model, int(model.get_input_embeddings().weight.shape[0])
 
 
 def _join_process_group(device: str) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """The policy as training sees it: a causal language model that gives log-probs of chosen tokens."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ class Policy(nn.Module):
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
+        model.eval()  # also in training: a dropout would tear trained and sampled log-probs apart
         self.model: Any = model
         """A transformers model: typed in part only."""
 
@@ -36,13 +38,21 @@ class Policy(nn.Module):
         columns: Tensor,
         token_ids: Tensor,
         temperatures: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Log-prob and entropy (float32, [tokens]) of `token_ids`, each predicted at (row, column)."""
+        *,
+        whole: bool = False,
+    ) -> tuple[Tensor, Tensor] | Tensor:
+        """Log-prob and entropy (float32, [tokens]) of `token_ids`, each predicted at (row, column).
+
+        `whole`: instead, the log-probs of all tokens there at temperature 1, [tokens, vocabulary].
+        """
         decoder = self.model.get_decoder()
         hidden: Tensor = decoder(
             input_ids=input_ids, position_ids=position_ids, attention_mask=attention_mask, use_cache=False
         ).last_hidden_state
-        return project(hidden[rows, columns], self.model.get_output_embeddings().weight, token_ids, temperatures)
+        wanted, weight = hidden[rows, columns], self.model.get_output_embeddings().weight
+        if whole:
+            return torch.nn.functional.linear(wanted, weight).float().log_softmax(-1)
+        return project(wanted, weight, token_ids, temperatures)
 
     def of(self, batch: MicroBatch, device: torch.device) -> tuple[Tensor | None, ...]:
         """`forward`'s arguments on `device`."""
@@ -58,6 +68,18 @@ class Policy(nn.Module):
         return tuple(None if tensor is None else tensor.to(device) for tensor in wanted)
 
 
+def load_policy(directory: Path, dtype: torch.dtype, device: torch.device) -> Policy:
+    """The policy of a Hugging Face directory."""
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        directory, dtype=dtype, attn_implementation="sdpa", local_files_only=True
+    )
+    return Policy(model.to(device))
+
+
 @torch.no_grad()
 def check_parity(policy: Policy, vocabulary: int) -> bool:
     """Compare with the model's own logits, sequence by sequence; return whether prompts may be shared.
@@ -65,9 +87,8 @@ def check_parity(policy: Policy, vocabulary: int) -> bool:
     A model that ignores masks or positions given from outside gets a row for each sample instead. Raises
     UnsupportedModel when even then its log-probs differ. The model is on one device, whole.
     """
-    policy.eval()
     parameter = next(policy.parameters())
-    samples = [_probe(seed, vocabulary) for seed in range(3)]
+    samples = parity_samples(vocabulary)
     expected = torch.cat([_own_logprobs(policy.model, sample, parameter.device) for sample in samples])
     tolerance = PARITY_TOLERANCE[parameter.dtype]
 
@@ -85,14 +106,27 @@ def check_parity(policy: Policy, vocabulary: int) -> bool:
     return difference(1024) <= tolerance
 
 
-def _probe(seed: int, vocabulary: int) -> Sample:
+def parity_samples(vocabulary: int) -> list[Sample]:
+    """Three answers of a few arbitrary tokens to one prompt."""
+    return [_parity_sample(seed, vocabulary) for seed in range(3)]
+
+
+def _parity_sample(seed: int, vocabulary: int) -> Sample:
     """A prompt of 6 tokens, the same for all, and an answer of some more."""
     generator = np.random.default_rng(seed)
     prompt = (np.arange(6) * 7 + 1) % vocabulary
     answer = generator.integers(0, vocabulary, 4 + seed)
     token_ids = np.concatenate([prompt, answer]).astype(np.int32)
     trainable = np.arange(len(token_ids)) >= len(prompt)
-    return Sample(token_ids, trainable, np.zeros(len(token_ids), np.float32), advantage=0.0, temperature=1.0)
+    nothing = np.zeros(len(token_ids))
+    return Sample(
+        token_ids,
+        trainable,
+        nothing.astype(np.float32),
+        nothing.astype(np.int32),
+        advantage=0.0,
+        temperature=1.0,
+    )
 
 
 def _own_logprobs(model: Any, sample: Sample, device: torch.device) -> Tensor:

@@ -1,6 +1,6 @@
 """From a group's carried bytes to samples to train on. Nothing is tokenised or recomputed here (invariant 9)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,18 +8,20 @@ import torch
 from numpy.typing import NDArray
 
 from learner.algorithms.advantages import grpo
-from schemas import DropReason, Event, GroupDropped, Member, Trajectory
+from schemas import DropReason, Event, GroupDropped, Member, PolicyVersion, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One member to train on. The three arrays have one entry a token of the whole sequence."""
+    """One member to train on. The four arrays have one entry a token of the whole sequence."""
 
     token_ids: NDArray[np.int32]
     trainable: NDArray[np.bool_]
     """Tokens the policy sampled; prompt and observation tokens are False."""
     behaviour_logprobs: NDArray[np.float32]
     """0 where not trainable."""
+    ages: NDArray[np.int32]
+    """Updates since the weights that sampled the token; 0 where not trainable."""
     advantage: float
     temperature: float
 
@@ -88,8 +90,11 @@ def usable(event: Event, vocabulary: int) -> Event:
     )
 
 
-def samples_of(groups: Sequence[Trajectory]) -> list[Sample]:
-    """The scorable members of all groups with their advantages. The unscorable are in no baseline and no loss."""
+def samples_of(groups: Sequence[Trajectory], age: Callable[[PolicyVersion], int]) -> list[Sample]:
+    """The scorable members of all groups with their advantages. The unscorable are in no baseline and no loss.
+
+    `age`: updates since a version.
+    """
     samples: list[Sample] = []
     for group in groups:
         scorable = torch.tensor([member.reward is not None for member in group.members])
@@ -103,6 +108,7 @@ def samples_of(groups: Sequence[Trajectory]) -> list[Sample]:
                     sequence.token_ids,
                     sequence.trainable,
                     sequence.behaviour_logprobs,
+                    _ages(member, age),
                     advantage=advantage,
                     temperature=group.temperature,
                 )
@@ -129,3 +135,8 @@ def _sequence(member: Member) -> _Sequence:
             logprobs[start:end] = np.frombuffer(span.logprobs, dtype="<f4")
         start = end
     return _Sequence(token_ids, trainable, logprobs)
+
+
+def _ages(member: Member, age: Callable[[PolicyVersion], int]) -> NDArray[np.int32]:
+    ages = [age(span.policy_version) if span.policy_version is not None else 0 for span in member.spans]
+    return np.repeat(np.array(ages, dtype=np.int32), [len(span.token_ids) // 4 for span in member.spans])

@@ -24,6 +24,8 @@ class StepResult:
     """Before clipping. Inf when the step was not applied."""
     mismatch_kl: float
     """KL(behaviour ‖ trained policy), k3, nats: staleness, and sampler and trainer disagreeing."""
+    fresh_mismatch_kl: float | None
+    """The same over the tokens that the present weights sampled: without staleness. None: there are none."""
     entropy: float
     ratio_mean: float
     ratio_min: float
@@ -82,6 +84,7 @@ def optimizer_step(
         loss=totals.loss,
         grad_norm=float(engine.deepspeed.get_global_grad_norm()),
         mismatch_kl=totals.mismatch_kl,
+        fresh_mismatch_kl=totals.fresh_mismatch / totals.fresh if totals.fresh else None,
         entropy=totals.entropy,
         ratio_mean=totals.ratio,
         ratio_min=totals.ratio_min,
@@ -98,6 +101,8 @@ def optimizer_step(
 class _Totals:
     loss: float = 0.0
     mismatch_kl: float = 0.0
+    fresh_mismatch: float = 0.0
+    fresh: int = 0
     entropy: float = 0.0
     ratio: float = 0.0
     ratio_min: float = float("inf")
@@ -121,7 +126,11 @@ def _accumulate(engine: Engine, batch: MicroBatch, clip: Clip, denominator: floa
         ratio = log_ratio(logp, behaviour, valid).exp()
         share = 1 / denominator
         totals.loss += loss.item()
-        totals.mismatch_kl += share * float(k3(behaviour, logp, valid, LOG_RATIO_BOUND).sum())
+        mismatch = k3(behaviour, logp, valid, LOG_RATIO_BOUND)
+        totals.mismatch_kl += share * float(mismatch.sum())
+        fresh = batch.ages.to(engine.device) == 0
+        totals.fresh_mismatch += float(mismatch[fresh].sum())
+        totals.fresh += int(fresh.sum())
         totals.entropy += share * float(entropy.sum())
         totals.ratio += share * float(ratio.sum())
         totals.ratio_min = min(totals.ratio_min, float(ratio.min()))

@@ -17,6 +17,7 @@ import torch
 from learner.config import LearnerConfig
 from learner.training.checkpoint import load_checkpoint, save_checkpoint
 from learner.training.engine import Engine, start_engine
+from learner.training.probe import Probe, Publication
 from learner.training.samples import samples_of
 from learner.training.step import Clip, StepAbandoned, StepResult, optimizer_step
 from learner.training.weights import prune_snapshots, write_snapshot
@@ -31,6 +32,7 @@ class Trainer:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trainer")
         self._abandon = threading.Event()
         self._engine: Engine | None = None
+        self._probe: Probe | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -53,6 +55,7 @@ class Trainer:
             return engine
 
         self._engine = await self._run(work)
+        self._probe = Probe(self._engine)
 
     @property
     def vocabulary(self) -> int:
@@ -64,16 +67,25 @@ class Trainer:
             raise RuntimeError("the trainer is not started")
         return self._engine
 
-    async def step(self, groups: Sequence[Trajectory]) -> StepResult | None:
-        """One update on these groups; None when it was abandoned, and nothing has changed."""
+    @property
+    def probe(self) -> Probe:
+        if self._probe is None:
+            raise RuntimeError("the trainer is not started")
+        return self._probe
+
+    async def step(self, groups: Sequence[Trajectory], age: Callable[[PolicyVersion], int]) -> StepResult | None:
+        """One update on these groups; None when it was abandoned, and nothing has changed.
+
+        `age`: updates since a version; it must not change meanwhile.
+        """
         training = self._config.training
         clip = Clip(training.clip_low, training.clip_high)
 
         def work() -> StepResult | None:
+            samples = samples_of(groups, age)
+            self.probe.settle(samples)
             try:
-                return optimizer_step(
-                    self.engine, samples_of(groups), clip, training.micro_batch_tokens, self._abandon.is_set
-                )
+                return optimizer_step(self.engine, samples, clip, training.micro_batch_tokens, self._abandon.is_set)
             except StepAbandoned:
                 return None
 
@@ -96,9 +108,15 @@ class Trainer:
             lambda: write_snapshot(config.weights, self.engine, version, config.model_directory, dtype)
         )
 
-    async def prune(self) -> None:
-        """Delete the oldest snapshots, when a newer one is announced."""
-        await self._run(lambda: prune_snapshots(self._config.weights, self._config.training.keep_snapshots))
+    async def measure(self, directory: Path) -> Publication:
+        """See what the newest snapshot is worth, now that it is announced; older ones go."""
+
+        def work() -> Publication:
+            publication = self.probe.measure(directory)
+            prune_snapshots(self._config.weights, self._config.training.keep_snapshots)
+            return publication
+
+        return await self._run(work)
 
     async def _run[T](self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

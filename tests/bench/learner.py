@@ -87,6 +87,7 @@ def make_samples(groups: int, vocabulary: int) -> list[Sample]:
                     token_ids=np.concatenate([prompt, answer]).astype(np.int32),
                     trainable=trainable,
                     behaviour_logprobs=np.where(trainable, -float(np.log(vocabulary)), 0.0).astype(np.float32),
+                    ages=np.zeros(len(trainable), np.int32),
                     advantage=float(generator.normal()),
                     temperature=1.0,
                 )

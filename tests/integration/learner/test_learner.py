@@ -13,12 +13,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from learner.book.checkpoints import load_position, newest_checkpoint
 from learner.book.incarnation import take_incarnation
 from learner.book.ledger import LEDGER, ROLLED_BACK, check_ledger, read_ledger
 from learner.config import LearnerConfig
 from learner.errors import Superseded
 from learner.learner import run_learner
-from learner.training.checkpoint import load_position, newest_checkpoint
 from schemas import Drained, DropReason, Event, GroupDropped, PolicyVersion, Progress, Trajectory, WeightUpdate
 from schemas.codec import decode
 from schemas.topics import DEAD_LETTERS, PROGRESS, TRAJECTORIES, WEIGHTS, TopicSpec

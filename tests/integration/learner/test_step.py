@@ -7,17 +7,18 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from learner.book.checkpoints import newest_checkpoint
 from learner.book.incarnation import take_incarnation
 from learner.config import LearnerConfig
 from learner.errors import Superseded
-from learner.training.checkpoint import load_checkpoint, newest_checkpoint, save_checkpoint
+from learner.training.checkpoint import load_checkpoint, save_checkpoint
 from learner.training.engine import start_engine
 from learner.training.samples import Sample, samples_of
 from learner.training.step import Clip, StepAbandoned, StepResult, optimizer_step
 from tests.learner_support import learner_config, trajectory, weights_of
 
 CLIP = Clip(0.2, 0.28)
-SAMPLES = samples_of([trajectory(number) for number in range(4)])
+SAMPLES = samples_of([trajectory(number) for number in range(4)], lambda _: 0)
 
 both_stages = pytest.mark.parametrize("zero_stage", [1, 3])
 

@@ -29,6 +29,8 @@ VIEW = RunView(
         rewards=(-0.5, -0.4, -0.1, 0.1, 0.2),
         outcomes={"trained": 72, "zero_spread": 9},
         outstanding=23,
+        publish_kl=3.2e-3,
+        warnings=("what is sampled with is not what was trained",),
     ),
     last_answer=AnswerView(
         domain="functions",
@@ -56,6 +58,7 @@ def test_everything_is_on_the_screen() -> None:
     for words in (
         "demo", "training", "4:12", "prompts.functions", "scheduler", "408", "3.2", "1.9", "9/20", "21.4 s", "+0.21",
         "44%", "x + [3]", "runtime_error", "Passed 0/8 tests.", "2 dead letters", "sandbox restarted 1×", "72 trained",
+        "3.2e-03 nats", "learner: what is sampled with is not",
     ):  # fmt: skip
         assert words in text, words
     assert len(text.splitlines()) < 40
@@ -80,7 +83,8 @@ def test_a_narrow_terminal() -> None:
 def test_the_line_of_a_log() -> None:
     assert line(VIEW) == (
         "4:12 training · update 9/20 · reward +0.20 · functions: +0.21, 44% pass of 812 · staleness 1 · step 21.4 s · "
-        "23 groups open · waiting: prompts.functions 408, generations 2 · 2 dead letters"
+        "23 groups open · waiting: prompts.functions 408, generations 2 · 2 dead letters · "
+        "learner: what is sampled with is not what was trained"
     )
 
 

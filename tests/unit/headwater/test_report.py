@@ -25,6 +25,7 @@ KEYS = {
     "held_out_reward_before", "held_out_reward_after", "held_out_pass_rate_before", "held_out_pass_rate_after",
     "updates", "training_seconds", "groups_admitted", "groups_trained", "groups_dropped", "groups_trained_twice",
     "groups_unaccounted", "duplicates_dropped", "max_staleness", "stage_seconds", "learner_idle_share",
+    "publish_kl_max", "mismatch_kl_by_cause", "warnings",
 }  # fmt: skip
 
 
@@ -33,6 +34,11 @@ def update(version: int, incarnation: int = 1, reward: float = 0.0) -> dict[str,
         "incarnation": incarnation,
         "version": version,
         "kl": 0.001,
+        "kl_engine": 1e-4,
+        "kl_rounding": 0.0,
+        "kl_staleness": None if version == 1 else 2e-4,
+        "publish_kl": version * 1e-5,
+        "warnings": ["nothing moves"] if version == 4 else [],
         "reward_mean": reward,
         "reward_mean_by_domain": {"functions": reward},
         "completion_tokens_mean": 30.0,
@@ -130,6 +136,9 @@ def test_the_summary_has_exactly_the_promised_figures(tmp_path: Path) -> None:
     assert (summary["duplicates_dropped"], summary["max_staleness"]) == (3, 1)
     assert summary["stage_seconds"] == {"wait": 8.0, "step": 24.0, "publish": 4.0, "checkpoint": 4.0}
     assert summary["learner_idle_share"] == pytest.approx(1 - 32 / 50)
+    assert summary["publish_kl_max"] == pytest.approx(4e-5)
+    assert summary["mismatch_kl_by_cause"] == pytest.approx({"engine": 1e-4, "rounding": 0.0, "staleness": 2e-4})
+    assert summary["warnings"] == ["update 4: nothing moves"]
 
 
 def test_the_summary_shows_a_missing_and_a_double_group(tmp_path: Path) -> None:
@@ -197,6 +206,9 @@ def test_the_report_is_written_and_shown(tmp_path: Path) -> None:
         "4 in 0:50",
         "6 trained",
         "0 trained twice",
+        "KL(published ‖ trained) 4.0e-05 nats at most",
+        "engine 1.0e-04, rounding 0.0e+00, staleness 2.0e-04 nats",
+        "update 4: nothing moves",
     ):
         assert words in text, words
     assert "after: +1.00" in text

@@ -10,7 +10,8 @@ def sample(prompt: list[int], answer: list[int], observed: tuple[int, ...] = ())
     token_ids = np.array(prompt + answer, dtype=np.int32)
     trainable = np.array([False] * len(prompt) + [index not in observed for index in range(len(answer))])
     logprobs = np.where(trainable, -token_ids / 10, 0).astype(np.float32)
-    return Sample(token_ids, trainable, logprobs, advantage=float(answer[0]), temperature=1.0)
+    ages = np.zeros(len(token_ids), np.int32)
+    return Sample(token_ids, trainable, logprobs, ages, advantage=float(answer[0]), temperature=1.0)
 
 
 def test_answers_to_one_prompt_share_a_row():
@@ -66,7 +67,7 @@ def test_in_a_shared_row_an_answer_sees_the_prompt_and_itself():
 
 
 def test_every_trainable_token_of_real_groups_is_there_once():
-    samples = samples_of([trajectory(number) for number in range(5)])
+    samples = samples_of([trajectory(number) for number in range(5)], lambda _: 0)
     for max_tokens in (0, 20, 1000):
         batch = collate(pack(samples, max_tokens))
         assert len(batch.token_ids) == sum(sample.trainable_tokens for sample in samples)

@@ -1,3 +1,4 @@
+import msgspec
 import numpy as np
 import pytest
 
@@ -20,19 +21,28 @@ def group(*members: Member, temperature: float = 1.0) -> Trajectory:
 
 def test_tokens_and_logprobs_are_the_carried_bytes():
     observation = TokenSpan(token_ids=pack_token_ids([40, 41]))
-    first = TokenSpan(token_ids=pack_token_ids([7, 8]), logprobs=pack_logprobs([-0.5, -1.25]), trainable=True)
-    second = TokenSpan(token_ids=pack_token_ids([9]), logprobs=pack_logprobs([-0.1]), trainable=True)
+    first = TokenSpan(
+        token_ids=pack_token_ids([7, 8]),
+        logprobs=pack_logprobs([-0.5, -1.25]),
+        trainable=True,
+        policy_version=VERSION,
+    )
+    second = msgspec.structs.replace(
+        first, token_ids=pack_token_ids([9]), logprobs=pack_logprobs([-0.1]), policy_version=PolicyVersion(1, 2)
+    )
     [sample, _] = samples_of(
-        [group(member(PROMPT, first, observation, second), member(PROMPT, second, reward=0.0), temperature=0.7)]
+        [group(member(PROMPT, first, observation, second), member(PROMPT, second, reward=0.0), temperature=0.7)],
+        {VERSION: 3, PolicyVersion(1, 2): 1}.__getitem__,
     )
     assert sample.token_ids.tolist() == [1, 2, 3, 7, 8, 40, 41, 9]
     assert sample.trainable.tolist() == [False] * 3 + [True] * 2 + [False] * 2 + [True]
     np.testing.assert_array_equal(sample.behaviour_logprobs[sample.trainable], np.float32([-0.5, -1.25, -0.1]))
+    assert sample.ages.tolist() == [0, 0, 0, 3, 3, 0, 0, 1]
     assert (sample.trainable_tokens, sample.prompt_tokens, sample.temperature) == (3, 3, 0.7)
 
 
 def test_the_unscorable_are_in_no_baseline_and_no_loss():
-    samples = samples_of([trajectory(0)])
+    samples = samples_of([trajectory(0)], lambda _: 0)
     assert len(samples) == 3
     assert [sample.advantage for sample in samples] == pytest.approx([1.0, 0.0, -1.0], abs=1e-5)
 
