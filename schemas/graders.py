@@ -142,6 +142,9 @@ class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     limits: Limits = Limits()
     prelude: str | None = None
     """As of `function`; None: typing's names, and those that `program` imports from Python's library."""
+    in_process: bool = False
+    """Run the tests in the answer's process, for what two processes cannot show. An answer can then forge a pass:
+    only for answers that are not trained on it, or that somebody reads."""
     extract: ExtractRule | ExtractPattern | None = None
     """None: the block that defines what the tests call, else the last."""
 
@@ -168,6 +171,9 @@ class UnittestGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", ta
     language: str = "python"
     limits: Limits = Limits()
     """For the whole run of the files."""
+    in_process: bool = False
+    """Run the tests in the answer's process, for what two processes cannot show. An answer can then forge a pass:
+    only for answers that are not trained on it, or that somebody reads."""
     extract: ExtractRule | ExtractPattern | None = None
     """None: the block that defines what the tests call, else the last."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox import claims, judgement
+from sandbox.errors import TaskFault
 from sandbox.inside.protocol import BUILD, TESTER_UID, WORK
 from sandbox.jail.jails import Process, Report
 from sandbox.jail.session import CompileError, Session, process_cpu_seconds
@@ -61,6 +62,39 @@ def apart(
         prelude=prelude,
     )
     return [tester, answer]
+
+
+def together(
+    session: Session,
+    limits: RunLimits,
+    kind: str,
+    nonce: str,
+    entry_point: str,
+    *,
+    given: dict[str, str] | None = None,
+    prelude: str = "",
+) -> list[Process]:
+    """Build the one process of a run whose tests are in the answer's own (`inside/alone.py`)."""
+    return [
+        Process(
+            kind=f"{kind} alone",
+            env=session.environment,
+            passed=("program", "tests", "result"),
+            nonce=nonce,
+            entry_point=entry_point,
+            cpu_seconds=process_cpu_seconds(limits),
+            given=given or {},
+            prelude=prelude,
+        )
+    ]
+
+
+def not_shown(used: str, failed: TestVerdict) -> TaskFault:
+    """Say that a test failed which the answer passes in its own process: the two of them cannot show what it uses."""
+    return TaskFault(
+        f"the tests use {used}, which they do not see of an answer in a process of its own: {failed.name} fails there, "
+        f"and does not where they share one. `in_process` runs them so ({failed.detail[:300]})"
+    )
 
 
 def verdict(test: Any, number: int, kind: VerdictKind, report: Report, detail: str) -> TestVerdict:

@@ -4,14 +4,16 @@ import json
 
 from sandbox import claims, judgement
 from sandbox.errors import GraderFault, TaskFault
-from sandbox.graders.common import PlainTest, apart, crash, require_compiled, verdict
-from sandbox.graders.listing import is_test_file, list_tests, uses_pytest
+from sandbox.graders.common import PlainTest, apart, crash, not_shown, require_compiled, together, verdict
+from sandbox.graders.listing import Mark, is_test_file, marked_tests, uses_pytest
+from sandbox.graders.needs import unseen
 from sandbox.jail.confinement import pytest_packages
 from sandbox.jail.session import Session, new_nonce
-from sandbox.limits import resolve
+from sandbox.limits import RunLimits, resolve
 from schemas import NamedTest, TestVerdict, UnittestGrader, VerdictKind
 
 RESULT_BYTES = 4 << 20
+Listed = tuple[PlainTest, Mark]
 _KINDS = {
     "passed": VerdictKind.ACCEPTED,
     "failed": VerdictKind.WRONG_ANSWER,
@@ -26,29 +28,44 @@ async def judge_suite(session: Session, grader: UnittestGrader) -> list[TestVerd
         raise GraderFault(f"test files are for Python, not for {session.language.name}")
     tests = listed(grader)
     limits = resolve(grader.limits, session.language.limits)
+    if grader.in_process:
+        return await _run(session, grader, tests, limits, alone=True)
+    verdicts = await _run(session, grader, tests, limits, alone=False)
+    failed = [one for one in verdicts if one.kind is not VerdictKind.ACCEPTED]
+    if failed and (used := unseen(_tests_of(grader).values())) is not None:
+        others = {one.name: one for one in await _run(session, grader, tests, limits, alone=True)}
+        for one in failed:
+            if one.name in others and others[one.name].kind is VerdictKind.ACCEPTED:
+                raise not_shown(used, one)
+    return verdicts
+
+
+async def _run(
+    session: Session, grader: UnittestGrader, tests: dict[str, Listed], limits: RunLimits, *, alone: bool
+) -> list[TestVerdict]:
     nonce = new_nonce()
-    files = [name for name in grader.files if is_test_file(name)]
     with_pytest = any(uses_pytest(source) for name, source in grader.files.items() if name.endswith(".py"))
     if with_pytest and not pytest_packages():
         raise GraderFault("the task's test files use pytest, which is not installed here: pip install pytest")
-    module = grader.solution.removesuffix(".py").replace("/", ".")
-    processes = apart(
-        session, limits, "suite", nonce, json.dumps([module, files, with_pytest]), module=module, support=True
-    )
+    module = module_of(grader)
+    about = json.dumps([module, list(_tests_of(grader)), with_pytest])
     support = {name: text for name, text in grader.files.items() if not is_test_file(name)}
-    contents = {
-        "program": session.program,
-        "tests": json.dumps(grader.files).encode(),
-        "support": json.dumps(support).encode(),
-    }
+    contents = {"program": session.program, "tests": json.dumps(grader.files).encode()}
+    if alone:
+        processes = together(session, limits, "suite", nonce, about)
+    else:
+        processes = apart(session, limits, "suite", nonce, about, module=module, support=True)
+        contents["support"] = json.dumps(support).encode()
     report = await session.run(processes, limits, contents, result_bytes=RESULT_BYTES)
     claimed = claims.parse(report.result, nonce)
     require_compiled(claimed, report, limits)
     limit = judgement.limit_reached(report, limits)
     results = reported(claimed)
     verdicts: list[TestVerdict] = []
-    for number, test in enumerate(tests, 1):
+    for test, mark in tests.values():
         status, words = results.get(test.name, (None, ""))
+        if mark == "maybe" and status == "skipped":
+            continue  # on a condition of the task's own
         if status is not None:
             kind = _KINDS[status]
         elif limit is not None:
@@ -56,27 +73,46 @@ async def judge_suite(session: Session, grader: UnittestGrader) -> list[TestVerd
         else:
             kind = judgement.failed_kind(report)
             words = results.get(f"{test.name.split('::')[0]}::", ("", ""))[1] or _message(claimed) or crash(report)
-        verdicts.append(verdict(test, number, kind, report, words))
+        verdicts.append(verdict(test, len(verdicts) + 1, kind, report, words))
+    if not verdicts:
+        raise TaskFault("every test of the task's files is skipped here")
     return verdicts
 
 
-def listed(grader: UnittestGrader) -> list[PlainTest]:
-    """List the tests of the files, with what the task says about each."""
+def module_of(grader: UnittestGrader) -> str:
+    """The name by which the tests import the answer."""
+    return grader.solution.removesuffix(".py").replace("/", ".")
+
+
+def _tests_of(grader: UnittestGrader) -> dict[str, str]:
+    return {name: source for name, source in grader.files.items() if is_test_file(name)}
+
+
+def listed(grader: UnittestGrader) -> dict[str, Listed]:
+    """List the tests of the files, but those that these mark as skipped, with what the task says about each."""
     special = {test.id: test for test in grader.tests}
-    tests: list[PlainTest] = []
-    for name, source in grader.files.items():
-        if is_test_file(name):
-            try:
-                ids = list_tests(name, source)
-            except ValueError as error:
-                raise TaskFault(f"a test file of the task does not parse: {error}") from error
-            for one in ids:
-                about = special.pop(one, None) or NamedTest(id=one)
-                tests.append(PlainTest(one, grader.hidden or about.hidden, about.required, about.weight))
+    tests: dict[str, Listed] = {}
+    found = False
+    for name, source in _tests_of(grader).items():
+        try:
+            marked = marked_tests(name, source, module_of(grader))
+        except ValueError as error:
+            raise TaskFault(f"a test file of the task does not parse: {error}") from error
+        for one, mark in marked.items():
+            found = True
+            about = special.pop(one, None) or NamedTest(id=one)
+            if mark != "skip":
+                plain = PlainTest(one, grader.hidden or about.hidden, about.required, about.weight)
+                tests[one] = (plain, mark)
     if special:
         raise TaskFault(f"the task speaks of a test that its files do not hold: {next(iter(special))}")
     if not tests:
-        raise TaskFault("the task's files hold no test (test_*.py with classes or functions named test…)")
+        words = (
+            "marks every test as skipped"
+            if found
+            else "holds no test (test_*.py with classes or functions named test…)"
+        )
+        raise TaskFault(f"the task's files: {words}")
     return tests
 
 

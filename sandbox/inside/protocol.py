@@ -24,6 +24,8 @@ RUNNERS = {
     "answer": "answer.run_answer",
     "check": "tester.run_check",
     "suite": "suites.run_suite",
+    "check alone": "alone.run_check_alone",
+    "suite alone": "alone.run_suite_alone",
     "harness": "harness.run_harness",
     "starter": "harness.run_starter",
     "unpack": "tree.run_unpack",

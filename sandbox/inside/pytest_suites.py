@@ -27,7 +27,8 @@ class Collector:
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Called by pytest after each phase of each test."""
         status, words = self.worst.get(report.nodeid, ("passed", ""))
-        if status == "passed" and report.outcome != "passed":
+        failed_as_expected = report.outcome == "skipped" and hasattr(report, "wasxfail")
+        if status == "passed" and report.outcome != "passed" and not failed_as_expected:
             status = {"skipped": "skipped"}.get(report.outcome, "failed" if report.when == "call" else "error")
             words = str(report.longrepr)[-1500:]
         self.worst[report.nodeid] = (status, words)

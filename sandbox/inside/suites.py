@@ -79,13 +79,7 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
     module_name, test_files, with_pytest = json.loads(process["entry_point"])
     names = tester.await_answer(remote.link, claims)
     folder = tempfile.mkdtemp(prefix="tests-", dir="/tmp")
-    for name, text in files.items():
-        path = os.path.join(folder, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    os.chdir(folder)
-    sys.path.insert(0, folder)
+    write_files(folder, files)
     stand_in(folder, stand_ins.AnswerModule(module_name, remote, names))
 
     def report(test: str, status: str, message: str) -> None:
@@ -94,15 +88,31 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
         message = message.replace(f"{folder}/", "")
         claims.write("test", json.dumps([test, status, message[: programs.MAX_MESSAGE]]).encode())
 
+    run_files(folder, test_files, report, with_pytest=with_pytest)
+    claims.write("ended", b"null")
+    programs.leave()
+
+
+def write_files(folder: str, files: "dict[str, str]") -> None:
+    """Write the task's files, go there, and let them be imported from there."""
+    for name, text in files.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+
+
+def run_files(folder: str, names: "list[str]", report: Report, *, with_pytest: bool) -> None:
+    """Run the tests of files."""
     if with_pytest:
         from . import pytest_suites
 
-        pytest_suites.run_files(folder, test_files, report)
-    else:
-        for name in test_files:
-            run_file(name, report)
-    claims.write("ended", b"null")
-    programs.leave()
+        pytest_suites.run_files(folder, names, report)
+        return
+    for name in names:
+        run_file(name, report)
 
 
 def stand_in(folder: str, module: ModuleType) -> None:

@@ -1,0 +1,114 @@
+"""What a test's source uses that stand-ins may not show: there a failure says nothing before it is looked into. Pure.
+
+Read from the task's own source alone, so no answer decides it.
+"""
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+
+_MODULES = {
+    "asyncio": "asyncio",
+    "contextvars": "context variables",
+    "copy": "copies",
+    "ctypes": "ctypes",
+    "dataclasses": "dataclasses",
+    "functools": "functools",
+    "gc": "the garbage collector",
+    "importlib": "importlib",
+    "inspect": "inspect",
+    "io": "streams",
+    "logging": "logging",
+    "mock": "patches",
+    "multiprocessing": "processes",
+    "os": "the process's environment and files",
+    "pathlib": "files",
+    "pickle": "pickle",
+    "random": "seeds",
+    "shutil": "files",
+    "signal": "signals",
+    "socket": "sockets",
+    "sqlite3": "databases",
+    "subprocess": "processes",
+    "sys": "the interpreter's state",
+    "tempfile": "temporary files",
+    "threading": "threads",
+    "time": "time",
+    "tracemalloc": "memory",
+    "types": "types of the interpreter",
+    "typing": "annotations",
+    "unittest.mock": "patches",
+    "warnings": "warnings",
+    "weakref": "weak references",
+}
+_PLAIN = frozenset(("unittest", "pytest", "math", "string", "itertools", "operator", "__future__"))
+"""Modules that tests use on plain data alone."""
+_FIXTURES = frozenset(
+    ("caplog", "capfd", "capsys", "monkeypatch", "mocker", "recwarn", "tmp_path", "tmp_path_factory", "tmpdir")
+)
+_METHODS = frozenset(("assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex", "warns", "deprecated_call"))
+_CALLS = frozenset(
+    ("delattr", "dir", "globals", "hasattr", "id", "input", "isinstance", "issubclass", "open", "setattr", "super")
+) | {"type", "vars"}
+_CONSTANTS = (ast.Constant,)
+
+
+def unseen(sources: Iterable[str]) -> str | None:
+    """Name the first thing that some source uses and stand-ins may not show; None where there is none."""
+    for source in sources:
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError):
+            continue
+        for found in _used(tree):
+            return found
+    return None
+
+
+def _used(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (told for one in names if (told := _module(one.name)))
+            case ast.ImportFrom(module=str(module)) if told := _module(module):
+                yield told
+            case ast.ImportFrom(module="unittest", names=names) if any(one.name == "mock" for one in names):
+                yield "patches"
+            case ast.AsyncFunctionDef() | ast.Await() | ast.AsyncFor() | ast.AsyncWith():
+                yield "async"
+            case ast.FunctionDef(args=arguments) if any(one.arg in _FIXTURES for one in arguments.args):
+                yield next(one.arg for one in arguments.args if one.arg in _FIXTURES)
+            case ast.ClassDef(name=name, bases=bases) if _is_no_test(name, bases):
+                yield f"a class of its own, {name}"
+            case ast.Compare(ops=ops, comparators=others) if _identity(ops, others):
+                yield "identity (`is`)"
+            case ast.Attribute(attr=name) if name in _METHODS or (name.startswith("__") and name.endswith("__")):
+                yield f"`{name}`"
+            case ast.Attribute(attr="assertIs" | "assertIsNot" | "assertIsInstance" | "assertNotIsInstance" as name):
+                yield f"`{name}`"
+            case ast.Call(func=ast.Name(id=name)) if name in _CALLS:
+                yield f"`{name}`"
+            case ast.Yield() | ast.Lambda():
+                yield "functions that the answer calls back"
+            case _:
+                pass
+
+
+def _module(name: str) -> str | None:
+    """What a module of Python's own stands for; None for those on plain data, and those of others."""
+    top = name.partition(".")[0]
+    if name in _MODULES or top in _MODULES:
+        return _MODULES.get(name) or _MODULES[top]
+    return f"`{top}`" if top in sys.stdlib_module_names and top not in _PLAIN else None
+
+
+def _is_no_test(name: str, bases: list[ast.expr]) -> bool:
+    ours = name.startswith("Test") or any("Test" in ast.unparse(base) for base in bases)
+    return not ours
+
+
+def _identity(ops: list[ast.cmpop], others: list[ast.expr]) -> bool:
+    return any(
+        isinstance(op, ast.Is | ast.IsNot) and not isinstance(other, _CONSTANTS)
+        for op, other in zip(ops, others, strict=True)
+    )
