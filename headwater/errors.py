@@ -11,9 +11,14 @@ HeadwaterError
 └── NotAnswered           the stream did not answer in time
 """
 
+from typing import ClassVar
+
 
 class HeadwaterError(Exception):
     """Shown as one line, with exit status 1 and without a traceback: it names the trouble and the fix."""
+
+    restart_helps: ClassVar[bool] = False
+    """False: the same would happen again, so that a supervisor starts the role no more."""
 
 
 class ConfigError(HeadwaterError):

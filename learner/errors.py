@@ -10,13 +10,20 @@ LearnerError
 └── LedgerDamaged        ledger.jsonl has fewer lines than the checkpoint says, or a line that is no line
 """
 
+from typing import ClassVar
+
 
 class LearnerError(Exception):
     """The learner cannot go on."""
 
+    restart_helps: ClassVar[bool] = True
+    """False: the same would happen again, so that a supervisor starts the role no more."""
+
 
 class Superseded(LearnerError):
     """A higher incarnation exists (invariant 5)."""
+
+    restart_helps = False
 
 
 class NonFiniteWeights(LearnerError):
@@ -26,18 +33,28 @@ class NonFiniteWeights(LearnerError):
 class TooManySkippedSteps(LearnerError):
     """Every one of the last updates was skipped as non-finite."""
 
+    restart_helps = False
+
 
 class CheckpointError(LearnerError):
     """The checkpoint is of another run, or of another shape."""
+
+    restart_helps = False
 
 
 class CompilerMissing(LearnerError):
     """No C++ compiler or no ninja."""
 
+    restart_helps = False
+
 
 class UnsupportedModel(LearnerError):
     """The chunked log-probs differ from the model's own."""
 
+    restart_helps = False
+
 
 class LedgerDamaged(LearnerError):
     """The ledger and the checkpoint contradict each other."""
+
+    restart_helps = False

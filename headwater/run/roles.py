@@ -1,169 +1,93 @@
-"""What a role's process does: settings, metrics endpoint, stop signals, and then the role's own run function.
+"""The roles of a run: one table, of which everything that is asked of a role anywhere is read.
 
-Each role is imported here only when it is to run: a sandbox host needs no torch, a learner no Faust.
+A new role is one entry of `ROLES` and the function that it names, which runs the role in this process until it is
+done or `context.stop` is set. That function alone imports what the role is made of: a sandbox host needs no torch, a
+learner no Faust, and to read this table takes neither.
 """
 
-import asyncio
-import logging
-import os
-import signal
-import socket
-from collections.abc import Awaitable, Callable
+import difflib
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from headwater.config.load import load_config
-from headwater.config.run_config import RunConfig
 from headwater.errors import ConfigError, HeadwaterError
-from headwater.files.positions import newest_position
-from headwater.files.run_directory import RunDirectory
-from headwater.run.models import model_directory
-from wire.hop.hop import Hop
-from wire.kafka.settings import KafkaSettings
-from wire.metrics import Metrics
+from schemas.roles import RoleName
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from headwater.config.run_config import RunConfig
+    from headwater.run.context import RoleContext
+    from wire.hop.hop import Hop
+
+
+def _one(config: "RunConfig") -> int:
+    return 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """What every role is given."""
+    """One kind of process."""
 
     name: str
-    """Its name in the run directory, also when several of a kind run: `rollout-2`."""
-    directory: RunDirectory
-    settings: KafkaSettings
-    metrics: Metrics
-    stop: asyncio.Event
-    allow_unenforced: tuple[str, ...] = ()
-    """Of the sandbox: limits that this host need not enforce."""
+    start: "Callable[[RoleContext], Awaitable[None]]"
+    command: Literal["worker", "learner"] = "worker"
+    """`headwater worker NAME` or `headwater learner`."""
+    stop_order: int
+    """Lower ends first, the same together. `up` starts them the other way round."""
+    stop_seconds: float = 15.0
+    """Between SIGTERM and SIGKILL."""
+    may_finish: bool = False
+    """It may be done before the run is: then exit status 0 is no death."""
+    judges: bool = False
+    """It runs programs, and is told which limits this host need not enforce."""
+    modules: tuple[str, ...] = ()
+    """Libraries that it needs beyond those of a bare installation, by the name they are imported by."""
+    extra: str = ""
+    """`pip install 'headwater[EXTRA]'` brings them."""
+    processes: "Callable[[RunConfig], int]" = _one
+    """How many of them `up` starts."""
 
-    @property
-    def instance_id(self) -> str:
-        """The same after a restart on this host: the consumer group keeps its partitions."""
-        return f"{self.name}-{socket.gethostname()}"
-
-    @property
-    def state(self) -> Path:
-        path = self.directory.state(self.name)
-        path.mkdir(parents=True, exist_ok=True)
-        return path
-
-    def config(self) -> RunConfig:
-        """The run's settings. Raises ConfigError when the run directory has none."""
-        if not self.directory.config.is_file():
-            raise ConfigError(
-                f"the role {self.name} needs the run's settings: {self.directory.config} is not there. On another "
-                "machine, copy the run's config.toml into the run directory first"
-            )
-        return load_config(self.directory.config, {})
+    def names(self, count: int) -> list[str]:
+        """`rollout`, `rollout-2`, …: each process has a name of its own."""
+        return [self.name, *(f"{self.name}-{number}" for number in range(2, count + 1))]
 
 
-async def run_role(
-    kind: str,
-    name: str,
-    directory: RunDirectory,
-    settings: KafkaSettings,
-    *,
-    metrics_port: int = 0,
-    allow_unenforced: tuple[str, ...] = (),
-) -> None:
-    """Run one role until it is done or told to stop (SIGTERM, SIGINT). Raises HeadwaterError for an unknown one."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    directory.logs.mkdir(parents=True, exist_ok=True)
-    metrics = Metrics()
-    try:
-        port = await metrics.serve(metrics_port, port_file=directory.port(name))
-    except OSError as error:
-        raise HeadwaterError(f"port {metrics_port} for /metrics is in use: give another --metrics-port") from error
-    log.info("%s starts: process %d, broker %s, metrics on port %d", name, os.getpid(), settings.bootstrap, port)
-    try:
-        await RUN[kind](
-            Role(
-                name=name,
-                directory=directory,
-                settings=settings,
-                metrics=metrics,
-                stop=stop,
-                allow_unenforced=allow_unenforced,
-            )
-        )
-    finally:
-        directory.port(name).unlink(missing_ok=True)
-        await metrics.close()
-    log.info("%s ends", name)
+async def _source(context: "RoleContext") -> None:
+    from headwater.files.positions import newest_position
+    from headwater.run.sources import run_sources
+
+    position = newest_position(context.directory)
+    await run_sources(context.config(), position.sources if position else {}, context.settings, context.stop)
 
 
-async def _dispatch(role: Role) -> None:
-    from streams.grading.dispatch import Dispatch
-
-    await _faust(role, Dispatch())
-
-
-async def _sandbox(role: Role) -> None:
-    from sandbox.judge import Judge
-    from streams.grading.sandbox_worker import SandboxWorker
-
-    judge = Judge(allow_unenforced=frozenset(role.allow_unenforced))
-    await _faust(role, SandboxWorker(judge, role.metrics))
-
-
-async def _reward(role: Role) -> None:
-    from streams.grading.reward import RewardHop
-
-    await _faust(role, RewardHop(role.metrics))
-
-
-async def _collect(role: Role) -> None:
-    from streams.collect.collect import Collect
-
-    await _faust(role, Collect(role.settings, role.metrics))
-
-
-async def _faust(role: Role, hop: Hop) -> None:
-    from wire.hop.faust_hop import run_faust_hop
-
-    await run_faust_hop(
-        hop,
-        role.settings,
-        metrics=role.metrics,
-        stop=role.stop,
-        instance_id=role.instance_id,
-        state_directory=role.state,
-    )
-
-
-async def _scheduler(role: Role) -> None:
+async def _scheduler(context: "RoleContext") -> None:
     from streams.scheduler.scheduler import SchedulerConfig, run_scheduler
 
-    config = role.config()
+    config = context.config()
     await run_scheduler(
         SchedulerConfig(
-            run_id=role.directory.run_id(),
-            run_directory=role.directory.path,
+            run_id=context.directory.run_id(),
+            run_directory=context.directory.path,
             batch_groups=config.training.batch_groups,
             max_staleness=config.training.max_staleness,
             max_open_evaluations=config.evaluation.max_open_groups,
             sources=frozenset((source.name, source.domain) for source in config.data),
         ),
-        role.settings,
-        role.metrics,
-        role.stop,
+        context.settings,
+        context.metrics,
+        context.stop,
     )
 
 
-async def _rollout(role: Role) -> None:
+async def _rollout(context: "RoleContext") -> None:
+    from headwater.run.models import model_directory
     from streams.rollout.worker import RolloutConfig, run_rollout_worker
 
-    config = role.config()
+    config = context.config()
     engine = config.engine
     await run_rollout_worker(
         RolloutConfig(
-            name=role.instance_id,
-            run_directory=role.directory.path,
+            name=context.instance_id,
+            run_directory=context.directory.path,
             engine=engine.kind,
             model_directory=await model_directory(config.model) if engine.kind == "transformers" else None,
             device=_present("engine.device", engine.device),
@@ -173,30 +97,77 @@ async def _rollout(role: Role) -> None:
             seed=config.seed,
             recorded_answers=engine.recorded_answers,
         ),
-        role.settings,
-        role.metrics,
-        role.stop,
+        context.settings,
+        context.metrics,
+        context.stop,
     )
 
 
-async def _learner(role: Role) -> None:
+async def _dispatch(context: "RoleContext") -> None:
+    from streams.grading.dispatch import Dispatch
+
+    await _faust(context, Dispatch())
+
+
+async def _sandbox(context: "RoleContext") -> None:
+    from sandbox.judge import Judge
+    from streams.grading.sandbox_worker import SandboxWorker
+
+    judge = Judge(allow_unenforced=frozenset(context.allow_unenforced))
+    await _faust(context, SandboxWorker(judge, context.metrics))
+
+
+async def _reward(context: "RoleContext") -> None:
+    from streams.grading.reward import RewardHop
+
+    await _faust(context, RewardHop(context.metrics))
+
+
+async def _collect(context: "RoleContext") -> None:
+    from streams.collect.collect import Collect
+
+    await _faust(context, Collect(context.settings, context.metrics))
+
+
+async def _learner(context: "RoleContext") -> None:
+    from headwater.run.models import model_directory
     from learner.config import LearnerConfig
     from learner.learner import run_learner
 
-    config = role.config()
+    config = context.config()
     _present("training.device", config.training.device)
     await run_learner(
         LearnerConfig(
-            run_id=role.directory.run_id(),
-            run_directory=role.directory.path,
+            run_id=context.directory.run_id(),
+            run_directory=context.directory.path,
             model_directory=await model_directory(config.model),
             partitions=config.broker.partitions,
             seed=config.seed,
             training=config.training,
         ),
-        role.settings,
-        role.metrics,
-        role.stop,
+        context.settings,
+        context.metrics,
+        context.stop,
+    )
+
+
+async def _recorder(context: "RoleContext") -> None:
+    from headwater.measure.recorder import run_recorder
+
+    directory = context.directory
+    await run_recorder(directory.evaluations, directory.run_id(), context.settings, context.metrics, context.stop)
+
+
+async def _faust(context: "RoleContext", hop: "Hop") -> None:
+    from wire.hop.faust_hop import run_faust_hop
+
+    await run_faust_hop(
+        hop,
+        context.settings,
+        metrics=context.metrics,
+        stop=context.stop,
+        instance_id=context.instance_id,
+        state_directory=context.state,
     )
 
 
@@ -211,28 +182,63 @@ def _present[Device: str](setting: str, device: Device) -> Device:
     return device
 
 
-async def _recorder(role: Role) -> None:
-    from headwater.measure.recorder import run_recorder
+ROLES: tuple[Role, ...] = (
+    Role(name=RoleName.SOURCE, start=_source, stop_order=1, may_finish=True),
+    Role(name=RoleName.SCHEDULER, start=_scheduler, stop_order=2),
+    Role(
+        name=RoleName.ROLLOUT,
+        start=_rollout,
+        stop_order=3,
+        stop_seconds=30.0,
+        modules=("torch", "transformers"),
+        extra="rollout",
+        processes=lambda config: config.engine.workers,
+    ),
+    Role(name=RoleName.DISPATCH, start=_dispatch, stop_order=4, modules=("faust",), extra="streams"),
+    Role(
+        name=RoleName.SANDBOX,
+        start=_sandbox,
+        stop_order=4,
+        judges=True,
+        modules=("faust",),
+        extra="sandbox",
+        processes=lambda config: config.grading.sandbox_workers,
+    ),
+    Role(name=RoleName.REWARD, start=_reward, stop_order=4, modules=("faust",), extra="streams"),
+    Role(name=RoleName.COLLECT, start=_collect, stop_order=4, modules=("faust",), extra="streams"),
+    Role(
+        name=RoleName.LEARNER,
+        start=_learner,
+        command="learner",
+        stop_order=5,
+        stop_seconds=120.0,  # it saves a checkpoint first
+        may_finish=True,
+        modules=("torch", "transformers", "deepspeed"),
+        extra="learner",
+    ),
+    Role(name=RoleName.RECORDER, start=_recorder, stop_order=6),
+)
 
-    await run_recorder(role.directory.evaluations, role.directory.run_id(), role.settings, role.metrics, role.stop)
+
+def role_called(name: str, among: Iterable[Role] = ROLES) -> Role:
+    """Raises HeadwaterError, which names the nearest."""
+    known = {role.name: role for role in among}
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {str(close[0])!r}?" if close else f"known: {', '.join(known)}"
+    raise HeadwaterError(f"there is no role {name!r}; {hint}")
 
 
-async def _source(role: Role) -> None:
-    from headwater.run.sources import run_sources
+def role_of(process: str) -> Role:
+    """The role of a process by its name: `rollout` of `rollout-2`."""
+    base, dash, number = process.rpartition("-")
+    return role_called(base if dash and number.isdecimal() else process)
 
-    position = newest_position(role.directory)
-    await run_sources(role.config(), position.sources if position else {}, role.settings, role.stop)
 
-
-RUN: dict[str, Callable[[Role], Awaitable[None]]] = {
-    "scheduler": _scheduler,
-    "rollout": _rollout,
-    "dispatch": _dispatch,
-    "sandbox": _sandbox,
-    "reward": _reward,
-    "collect": _collect,
-    "learner": _learner,
-    "recorder": _recorder,
-    "source": _source,
-}
-"""Role → how it is run."""
+def stop_order(processes: Iterable[str]) -> list[list[str]]:
+    """Who of these ends after whom; those of one list together."""
+    sets: dict[int, list[str]] = {}
+    for process in processes:
+        sets.setdefault(role_of(process).stop_order, []).append(process)
+    return [sets[order] for order in sorted(sets)]

@@ -6,24 +6,22 @@ With settings given the broker is somebody else's; without, a bundled one is sta
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
 from headwater.errors import BrokerEnded, HeadwaterError
 from headwater.files.run_directory import RunDirectory
 from headwater.run.processes import RoleSpec, headwater_command
+from headwater.run.roles import role_of, stop_order
 from headwater.run.supervisor import Supervisor
+from schemas.roles import RoleName
 from wire.broker.bundled import BundledBroker
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import apply_topics
 
 log = logging.getLogger(__name__)
 
-STOP_ORDER: Sequence[str] = ("source", "scheduler", "rollout", "dispatch,sandbox,reward,collect", "learner", "recorder")
-"""Who ends after whom, by role; those in one entry end together."""
-STOP_SECONDS = {"learner": 120.0, "rollout": 30.0}
-"""The learner saves a checkpoint first."""
 MEMORY_SHARE = 0.9
 """Of the bundled broker's limit: there the run stops."""
 _MEMORY_CHECK_SECONDS = 2.0
@@ -104,19 +102,19 @@ class Stack:
     def bundled(self) -> bool:
         return self._broker is not None
 
-    async def start_roles(self, *roles: str, may_finish: Iterable[str] = ()) -> None:
+    async def start_roles(self, *names: str) -> None:
         """Start `scheduler`, `rollout-2`, …: the part before a number is the role, the whole its name."""
-        specs = [self._spec(name) for name in roles]
-        await self.supervisor.start(specs, may_finish=frozenset(may_finish))
+        specs = [self._spec(name) for name in names]
+        may_finish = frozenset(name for name in names if role_of(name).may_finish)
+        await self.supervisor.start(specs, may_finish=may_finish)
 
     async def stop_roles(self) -> None:
         """End all roles in their order. Harmless when they have ended."""
         running = self.supervisor.running
-        order = [[name for name in running if role_of(name) in together.split(",")] for together in STOP_ORDER]
         if self._broker is not None and not self._broker.alive:
             # without the log nothing can be finished, and clients would wait for it: the learner alone has work to save
-            self.supervisor.kill([name for name in running if name != "learner"])
-        for name in await self.supervisor.stop(order):
+            self.supervisor.kill([name for name in running if name != RoleName.LEARNER])
+        for name in await self.supervisor.stop(stop_order(running)):
             self._on_note(f"{name} did not end by itself and was killed; its log: {self.directory.log(name)}")
 
     def kill(self) -> None:
@@ -137,15 +135,15 @@ class Stack:
 
     def _spec(self, name: str) -> RoleSpec:
         role = role_of(name)
-        arguments = ["learner"] if role == "learner" else ["worker", role]
-        if role == "sandbox":
+        arguments = [role.command] if role.command == role.name else [role.command, role.name]
+        if role.judges:
             arguments += [part for limit in self._allow_unenforced for part in ("--allow-unenforced", limit)]
         return RoleSpec(
             name=name,
             command=headwater_command(*arguments, "--run-directory", str(self.directory.path), "--name", name),
             log=self.directory.log(name),
             environment=self.settings.to_environment(),
-            stop_seconds=STOP_SECONDS.get(role, 15.0),
+            stop_seconds=role.stop_seconds,
         )
 
     def _restarted(self, name: str, how: str) -> None:
@@ -183,14 +181,3 @@ class Stack:
         if self._broker is not None:
             with contextlib.suppress(ProcessLookupError):
                 await self._broker.stop()
-
-
-def role_of(name: str) -> str:
-    """`rollout` of `rollout-2`."""
-    base, dash, number = name.rpartition("-")
-    return base if dash and number.isdecimal() else name
-
-
-def numbered(role: str, count: int) -> list[str]:
-    """`rollout`, `rollout-2`, …"""
-    return [role, *(f"{role}-{number}" for number in range(2, count + 1))]

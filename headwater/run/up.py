@@ -24,8 +24,10 @@ from headwater.measure.held_out import evaluation_set
 from headwater.measure.recorder import read_evaluations
 from headwater.report.report import STAGES
 from headwater.run.models import model_directory
-from headwater.run.stack import Stack, numbered
+from headwater.run.roles import ROLES
+from headwater.run.stack import Stack
 from schemas import Prompt
+from schemas.roles import RoleName
 from wire.kafka.settings import KafkaSettings
 
 BUSY_SECONDS = "headwater_busy_seconds_total"
@@ -89,21 +91,25 @@ async def _keep_stage_seconds(directory: RunDirectory) -> None:
 
 
 async def _train(config: RunConfig, directory: RunDirectory, stack: Stack, display: Display) -> None:
-    hops = ["dispatch", *numbered("sandbox", config.grading.sandbox_workers), "reward", "collect"]
-    workers = numbered("rollout", config.engine.workers)
-    await stack.start_roles("learner", *workers, *hops, "scheduler", "recorder", may_finish=["learner"])
+    await stack.start_roles(*_all_but_the_source(config))
     if config.evaluation.before_and_after and not _evaluated(directory, epoch=0):
         display.enter(BEFORE)
         with phase(directory.phases, BEFORE):
             await _evaluate(evaluation_set(config, epoch=0), directory, stack.settings)
     display.enter(TRAINING)
     with phase(directory.phases, TRAINING):
-        await stack.start_roles("source", may_finish=["source"])
-        await stack.supervisor.finished("learner")
+        await stack.start_roles(RoleName.SOURCE)
+        await stack.supervisor.finished(RoleName.LEARNER)
     if config.evaluation.before_and_after:
         display.enter(AFTER)
         with phase(directory.phases, AFTER):
             await _evaluate(evaluation_set(config, epoch=1), directory, stack.settings)
+
+
+def _all_but_the_source(config: RunConfig) -> list[str]:
+    """The names of the run's processes, readers before writers; prompts come when all is ready to be measured."""
+    roles = sorted(ROLES, key=lambda role: -role.stop_order)
+    return [name for role in roles if role.name != RoleName.SOURCE for name in role.names(role.processes(config))]
 
 
 def _evaluated(directory: RunDirectory, epoch: int) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.client import Answer, _key, _score_rollout, _scored  # pyright: ignore[reportPrivateUsage]
-from headwater.errors import ConfigError, InputError, RunDirectoryError
+from headwater.errors import ConfigError, HeadwaterError, InputError, RunDirectoryError
 from headwater.files.export import export_model
 from headwater.files.run_directory import RunDirectory
 from headwater.look.ledger_check import verdict
@@ -16,9 +16,8 @@ from headwater.measure.held_out import evaluation_set, training_prompts
 from headwater.measure.scoring import file_answers, humaneval_answers, summary
 from headwater.run.demo import demo_config
 from headwater.run.failures import in_words, refuses_restart
-from headwater.run.roles import _present  # pyright: ignore[reportPrivateUsage]
+from headwater.run.roles import ROLES, _present, role_called, role_of, stop_order  # pyright: ignore[reportPrivateUsage]
 from headwater.run.sources import _placed  # pyright: ignore[reportPrivateUsage]
-from headwater.run.stack import numbered, role_of
 from learner.book.ledger import check_ledger
 from learner.book.position import NumberSet
 from learner.errors import Superseded
@@ -146,8 +145,18 @@ def test_a_gpu_that_is_not_there_is_told_once(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_names_of_roles() -> None:
-    assert numbered("rollout", 3) == ["rollout", "rollout-2", "rollout-3"]
-    assert [role_of(name) for name in ("rollout", "rollout-2", "a-b")] == ["rollout", "rollout", "a-b"]
+    assert role_called("rollout").names(3) == ["rollout", "rollout-2", "rollout-3"]
+    assert [role_of(name).name for name in ("rollout", "rollout-2")] == ["rollout", "rollout"]
+    with pytest.raises(HeadwaterError, match="no role 'a-b'"):
+        role_of("a-b")
+
+
+def test_roles_end_in_their_order_and_are_all_ended() -> None:
+    names = [name for role in ROLES for name in role.names(2)]
+    ended = stop_order(names)
+    assert sorted(name for together in ended for name in together) == sorted(names)
+    assert ended[0] == ["source", "source-2"], "first nothing more comes"
+    assert ended[-2:] == [["learner", "learner-2"], ["recorder", "recorder-2"]], "what is on its way is still taken in"
 
 
 def test_the_ledgers_verdict_names_what_is_wrong() -> None:
