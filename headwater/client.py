@@ -17,7 +17,6 @@ from typing import Any, Self
 import msgspec
 
 from headwater.errors import NotAnswered
-from headwater.files.prompt_files import check_prompt
 from headwater.reading import Place, end_offsets, read_topics
 from schemas import (
     Event,
@@ -36,6 +35,7 @@ from schemas import (
 from schemas.codec import decode
 from schemas.ids import rollout_digest
 from schemas.topics import EVALUATIONS, PROMPTS_PREFIX, REWARDS, ROLLOUTS, TopicSpec
+from tasks.files.checked import check_prompt
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing
 from wire.kafka.settings import KafkaSettings, from_environment

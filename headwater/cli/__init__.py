@@ -7,6 +7,7 @@ import typer
 
 from headwater.cli import data, inspect, judging, roles, run, scoring
 from headwater.errors import HeadwaterError, Interrupted
+from tasks.errors import TaskError
 
 app = typer.Typer(
     name="headwater",
@@ -29,7 +30,7 @@ def main() -> None:
     except Interrupted as error:
         print(error, file=sys.stderr)
         sys.exit(130)
-    except HeadwaterError as error:
+    except (HeadwaterError, TaskError) as error:
         _fail(str(error))
     except ValueError as error:
         # settings of the broker that make no sense together: the message is for the person who set them

@@ -9,8 +9,8 @@ import typer
 from headwater.cli.common import RUNS, Bootstrap, Json, Prefix, Runs, console, kafka, run
 
 if TYPE_CHECKING:
-    from headwater.files.prompt_files import CheckedPrompts
     from schemas import Reward
+    from tasks.files.checked import CheckedPrompts
     from wire.kafka.settings import KafkaSettings
 
 _SHOWN_REFUSALS = 20
@@ -40,7 +40,7 @@ def publish(
 
     Example: headwater publish s3://bucket/prompts.parquet --bootstrap kafka:9092
     """
-    from headwater.files.prompt_files import CheckedPrompts
+    from tasks.files.checked import CheckedPrompts
 
     settings = kafka(bootstrap, prefix, runs)
     with CheckedPrompts(file) as checked:

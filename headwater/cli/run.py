@@ -88,8 +88,8 @@ def up(
     import os
 
     from headwater.config.load import load_config
-    from headwater.files.prompt_files import check_files
     from headwater.run.models import check_model
+    from headwater.run.sources import check_data
 
     if (config is None) == (resume is None):
         raise HeadwaterError("give either a configuration (`headwater up run.toml`) or --resume RUN")
@@ -101,7 +101,7 @@ def up(
     else:
         assert config is not None
         settings = load_config(config, os.environ, set_ or [])
-        check_files(settings)
+        check_data(settings)
         if check:
             check_model(settings.model)
             typer.echo(f"{config} is a valid run: {settings.name}")

@@ -24,9 +24,11 @@ def register(app: typer.Typer) -> None:
 
 
 def score(
-    dataset: Annotated[str, typer.Option(help="`humaneval`, or a JSONL file of {id, answer, grader}.")],
+    dataset: Annotated[
+        str, typer.Option(help="`humaneval` (or another domain), or a JSONL file of {id, answer, grader}.")
+    ],
     completions: Annotated[
-        str, typer.Option(help="humaneval: `canonical`, `empty`, or a JSONL file of {task_id, completion}.")
+        str, typer.Option(help="Of a domain: `canonical`, `empty`, or a JSONL file of {task_id, completion}.")
     ] = "canonical",
     json_: Json = False,
     allow_unenforced: Unenforced = None,
@@ -39,9 +41,11 @@ def score(
 
     Example: headwater score --dataset answers.jsonl --json | jq .reward
     """
-    from headwater.measure.scoring import HUMANEVAL, file_answers, humaneval_answers, score_answers, summary
+    from headwater.measure.scoring import domain_answers, file_answers, score_answers, summary
+    from tasks.registry import domain_names, find_domain
 
-    answers = humaneval_answers(completions) if dataset == HUMANEVAL else file_answers(Path(dataset))
+    given = dataset in domain_names()
+    answers = domain_answers(find_domain(dataset), completions) if given else file_answers(Path(dataset))
     if not answers:
         raise HeadwaterError(f"{dataset} has no answers")
     from rich.console import Console
@@ -74,7 +78,8 @@ def evaluate(
         typer.Argument(help="Name, directory or hub id, or a run. Left out: the stream's.", show_default=False),
     ] = None,
     dataset: Annotated[
-        str, typer.Option(help="`functions`, `new-templates`, `humaneval`, or a JSONL or Parquet file of prompts.")
+        str,
+        typer.Option(help="A domain (`functions`, `new-templates`, `humaneval`), or a file of prompts."),
     ] = "functions",
     prompts: Annotated[int, typer.Option(min=1, help="How many, at most.")] = 64,
     samples: Annotated[int, typer.Option(min=1, help="Sampled answers to each, beside the greedy one.")] = 4,

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from headwater.config.run_config import RunConfig
 from headwater.errors import ConfigError
+from tasks.config import SOURCE_TAGS
 
 ENVIRONMENT_PREFIX = "HEADWATER_"
 
@@ -109,7 +110,7 @@ def _value(text: str) -> Any:
 
 
 def _explain(detail: Any) -> str:
-    location = [part for part in detail["loc"] if part not in ("functions", "file")]
+    location = [part for part in detail["loc"] if part not in SOURCE_TAGS]
     key = ".".join(str(part) for part in location)
     if detail["type"] == "extra_forbidden":
         known = _keys_at(location[:-1])

@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from headwater.config.dtypes import check_dtypes
 from headwater.errors import ConfigError
 from learner.config import Training
+from tasks.config import Data
 
 _NAME = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=_NAME)]
-DomainName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 GIB = 1 << 30
@@ -27,32 +27,6 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
-class FunctionsData(Section):
-    """Small function-writing problems made on the spot, from a seed."""
-
-    kind: Literal["functions"]
-    name: Name = "functions"
-    """The task source's name: what checkpoints count its prompts under."""
-    domain: DomainName = "functions"
-    count: Count
-    """Prompts to publish; the run may end before all are used."""
-    seed: int | None = None
-    """Absent: the run's seed."""
-
-
-class FileData(Section):
-    """Prompts from JSONL or Parquet, local or any fsspec URL."""
-
-    kind: Literal["file"]
-    name: Name
-    path: str
-    domain: DomainName
-    """All its prompts are of this domain; others are refused."""
-    epochs: Count = 1
-    shuffle_seed: int | None = None
-
-
-Data = Annotated[FunctionsData | FileData, Field(discriminator="kind")]
 
 
 class SamplingConfig(Section):

@@ -18,21 +18,22 @@ import msgspec
 from headwater.client import Client
 from headwater.config.load import build_config, write_config
 from headwater.config.run_config import RunConfig
-from headwater.errors import HeadwaterError, InputError
+from headwater.errors import HeadwaterError
 from headwater.files.export import newest_weights
-from headwater.files.prompt_files import CheckedPrompts
 from headwater.files.run_directory import RunDirectory
 from headwater.look.status import newest_weight_update
-from headwater.measure.held_out import GREEDY, HELD_OUT, NEW_TEMPLATES, evaluation_prompts
+from headwater.measure.held_out import GREEDY, evaluation_prompts
 from headwater.measure.recorder import evaluation_line
 from headwater.report.summary import figures
-from headwater.run.demo import STOP
 from headwater.run.models import model_directory
 from headwater.run.stack import Stack
 from headwater.run.up import or_trouble
 from schemas import Prompt, Purpose, Sampling, WeightUpdate
 from schemas.topics import WEIGHTS
-from tasks.domains import humaneval
+from tasks.domain import Domain
+from tasks.errors import UnreadableData
+from tasks.files.checked import CheckedPrompts
+from tasks.registry import domain_names, find_domain
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing
 from wire.kafka.settings import KafkaSettings
@@ -122,6 +123,7 @@ async def _model(name: str, runs: Path) -> Path:
 
 
 def _config(request: EvaluateRequest, model: str) -> RunConfig:
+    domain = _measured(request.dataset)
     return build_config(
         {
             "name": "eval",
@@ -130,7 +132,11 @@ def _config(request: EvaluateRequest, model: str) -> RunConfig:
             "data": [{"kind": "functions", "count": 1}],
             # nothing is trained: what a run must say, and nobody reads here
             "training": {"batch_groups": 1, "max_staleness": 0, "max_updates": 1, "learning_rate": 1e-6},
-            "sampling": {"group_size": request.samples, "max_new_tokens": request.max_new_tokens, "stop": list(STOP)},
+            "sampling": {
+                "group_size": request.samples,
+                "max_new_tokens": request.max_new_tokens,
+                "stop": domain.stop if domain else (),
+            },
             "engine": {"device": request.device},
             "evaluation": {"prompts": request.prompts, "samples": request.samples, "seed": request.seed},
         },
@@ -138,23 +144,25 @@ def _config(request: EvaluateRequest, model: str) -> RunConfig:
     )
 
 
+def _measured(dataset: str) -> Domain | None:
+    """The domain of that name, or what measures it where it is one to train on; None for a file. Raises TaskError."""
+    if dataset not in domain_names():
+        return None
+    domain = find_domain(dataset)
+    return find_domain(domain.held_out[0]) if domain.held_out else domain
+
+
 def _prompts(request: EvaluateRequest, config: RunConfig, epoch: int) -> Iterator[Prompt]:
-    """The data set's prompts, each once sampled and once greedy. Raises InputError."""
-    if request.dataset in ("functions", "new-templates"):
-        split, domain = ("held_out", HELD_OUT) if request.dataset == "functions" else ("new_templates", NEW_TEMPLATES)
-        yield from evaluation_prompts(config, split, domain, request.prompts, epoch)
+    """The data set's prompts, each once sampled and once greedy. Raises TaskError."""
+    domain = _measured(request.dataset)
+    if domain is not None:
+        yield from evaluation_prompts(config, domain, request.prompts, epoch)
         return
-    if request.dataset == humaneval.DOMAIN:
-        try:
-            chosen = [p.as_prompt(group_size=1) for p in islice(humaneval.problems(), request.prompts)]
-        except humaneval.DatasetMissing as error:
-            raise InputError(str(error)) from error
-    else:
-        with CheckedPrompts(request.dataset) as checked:
-            checked.read()
-            if checked.refused:
-                raise InputError(f"{checked.refused} lines are no prompts; the first: {checked.refusals[0]}")
-            chosen = list(islice(checked.prompts(), request.prompts))
+    with CheckedPrompts(request.dataset) as checked:
+        checked.read()
+        if checked.refused:
+            raise UnreadableData(f"{checked.refused} lines are no prompts; the first: {checked.refusals[0]}")
+        chosen = list(islice(checked.prompts(), request.prompts))
     for number, prompt in enumerate(chosen):
         for greedy in (False, True):
             yield msgspec.structs.replace(

@@ -1,22 +1,25 @@
-"""The demo's prompts: training tasks, and what the policy is measured on before and after."""
+"""Prompts of domains: those that a run trains on, and those that it is measured on before and after."""
 
 from collections.abc import Iterator
 
-from headwater.config.run_config import EvaluationConfig, FunctionsData, RunConfig
-from schemas import FunctionGrader, FunctionTest, Message, Prompt, Purpose, Sampling, SourcePosition
-from tasks.domains.functions import FunctionTask, Split, make_task
+from headwater.config.run_config import RunConfig
+from schemas import Prompt, Purpose, Sampling, SourcePosition
+from tasks.config import DomainData
+from tasks.domain import Domain
+from tasks.domains import functions
+from tasks.registry import find_domain
 
-HELD_OUT = "held-out"
-NEW_TEMPLATES = "new-templates"
+HELD_OUT = functions.HELD_OUT.name
+NEW_TEMPLATES = functions.NEW_TEMPLATES.name
 GREEDY = "-greedy"
 
 
-def training_prompts(data: FunctionsData, config: RunConfig, indices: Iterator[int] | range) -> Iterator[Prompt]:
-    """Task number `index` of the source, for each index."""
+def training_prompts(data: DomainData, config: RunConfig, indices: Iterator[int] | range) -> Iterator[Prompt]:
+    """Problem number `index` of the source's domain, for each index. Raises TaskError."""
     seed = config.seed if data.seed is None else data.seed
+    domain = find_domain(data.kind)
     for index in indices:
-        yield _prompt(
-            make_task("train", index, seed),
+        yield domain.problem(index, seed).prompt(
             prompt_id=f"{data.name}-{index}",
             domain=data.domain,
             purpose=Purpose.TRAIN,
@@ -27,24 +30,33 @@ def training_prompts(data: FunctionsData, config: RunConfig, indices: Iterator[i
         )
 
 
-def evaluation_set(config: RunConfig, *, epoch: int) -> list[Prompt]:
-    """Held-out tasks sampled and greedy, and tasks of templates never trained on. The same for every epoch."""
+def measured_domains(config: RunConfig) -> list[tuple[Domain, int]]:
+    """What measures the run's domains, and how many problems of each. The same for every epoch. Raises TaskError."""
     evaluation = config.evaluation
+    counts: dict[str, int] = {}
+    for kind in dict.fromkeys(data.kind for data in config.data if isinstance(data, DomainData)):
+        for place, name in enumerate(find_domain(kind).held_out):
+            counts[name] = evaluation.new_template_prompts if place else evaluation.prompts
+    return [(find_domain(name), count) for name, count in counts.items()]
+
+
+def evaluation_set(config: RunConfig, *, epoch: int) -> list[Prompt]:
+    """Every measured domain's problems, sampled and greedy."""
     return [
-        *evaluation_prompts(config, "held_out", HELD_OUT, evaluation.prompts, epoch),
-        *evaluation_prompts(config, "new_templates", NEW_TEMPLATES, evaluation.new_template_prompts, epoch),
+        prompt
+        for domain, count in measured_domains(config)
+        for prompt in evaluation_prompts(config, domain, count, epoch)
     ]
 
 
-def evaluation_prompts(config: RunConfig, split: Split, domain: str, count: int, epoch: int) -> Iterator[Prompt]:
-    """The first `count` tasks of a split, each sampled and greedy."""
-    evaluation: EvaluationConfig = config.evaluation
+def evaluation_prompts(config: RunConfig, domain: Domain, count: int, epoch: int) -> Iterator[Prompt]:
+    """The first `count` problems of a domain (or all, where it has fewer), each sampled and greedy."""
+    evaluation = config.evaluation
     for greedy in (False, True):
-        for index in range(count):
-            yield _prompt(
-                make_task(split, index, evaluation.seed),
-                prompt_id=f"{domain}-{index}{GREEDY if greedy else ''}",
-                domain=domain,
+        for problem in domain.problems(count, evaluation.seed):
+            yield problem.prompt(
+                prompt_id=f"{problem.id}{GREEDY if greedy else ''}",
+                domain=domain.name,
                 purpose=Purpose.EVALUATE,
                 group_size=1 if greedy else evaluation.samples,
                 sampling=_sampling(config, 0.0 if greedy else 1.0),
@@ -55,33 +67,3 @@ def evaluation_prompts(config: RunConfig, split: Split, domain: str, count: int,
 
 def _sampling(config: RunConfig, temperature: float) -> Sampling:
     return Sampling(temperature=temperature, max_new_tokens=config.sampling.max_new_tokens, stop=config.sampling.stop)
-
-
-def _prompt(
-    task: FunctionTask,
-    *,
-    prompt_id: str,
-    domain: str,
-    purpose: Purpose,
-    group_size: int,
-    sampling: Sampling,
-    deadline_seconds: float,
-    epoch: int = 0,
-    source: SourcePosition | None = None,
-) -> Prompt:
-    return Prompt(
-        id=prompt_id,
-        domain=domain,
-        purpose=purpose,
-        messages=tuple(Message(role=message["role"], content=message["content"]) for message in task.messages),  # pyright: ignore[reportArgumentType]
-        grader=FunctionGrader(
-            entry_point=task.entry_point,
-            tests=tuple(FunctionTest.of(arguments, expected) for arguments, expected in task.tests),
-        ),
-        group_size=group_size,
-        sampling=sampling,
-        deadline_seconds=deadline_seconds,
-        epoch=epoch,
-        source=source,
-        metadata=task.metadata,
-    )

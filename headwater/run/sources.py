@@ -7,17 +7,19 @@ restarted) the scheduler drops the repeated ones by their identity.
 import asyncio
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from headwater.client import Client
-from headwater.config.run_config import Data, FunctionsData, RunConfig
-from headwater.errors import InputError
-from headwater.files.prompt_files import CheckedPrompts
+from headwater.config.run_config import RunConfig
 from headwater.measure.held_out import training_prompts
 from learner.book.position import NumberSet
 from schemas import Prompt, SourceEnd, SourcePosition
+from tasks.config import Data, DomainData, FileData
+from tasks.errors import UnreadableData
+from tasks.files.checked import CheckedPrompts
 from wire.kafka.settings import KafkaSettings
 
 log = logging.getLogger(__name__)
@@ -28,7 +30,7 @@ async def run_sources(
 ) -> None:
     """Publish all sources of the run, one beside the other. `ended`: the indices of each that have ended.
 
-    Raises InputError for a file that cannot be used.
+    Raises TaskError for data that cannot be used.
     """
     async with Client(settings=settings) as client, asyncio.TaskGroup() as group:
         for data in config.data:
@@ -36,7 +38,7 @@ async def run_sources(
 
 
 async def _publish(client: Client, config: RunConfig, data: Data, ended: NumberSet, stop: asyncio.Event) -> None:
-    if isinstance(data, FunctionsData):
+    if isinstance(data, DomainData):
         left = (index for index in range(data.count) if index not in ended)
         prompts: Iterator[Prompt] = training_prompts(data, config, left)
         published = await client.publish(_until(stop, prompts))
@@ -46,10 +48,10 @@ async def _publish(client: Client, config: RunConfig, data: Data, ended: NumberS
             await asyncio.to_thread(checked.read)
             if checked.refused:
                 first = checked.refusals[0]
-                raise InputError(f"{checked.refused} lines of {data.path} are no prompts; the first: {first}")
+                raise UnreadableData(f"{checked.refused} lines of {data.path} are no prompts; the first: {first}")
             if checked.domains - {data.domain}:
                 other = min(checked.domains - {data.domain})
-                raise InputError(
+                raise UnreadableData(
                     f"{data.path} has prompts of domain {other!r}; this source's domain is {data.domain!r}"
                 )
             count = checked.accepted * data.epochs
@@ -58,6 +60,13 @@ async def _publish(client: Client, config: RunConfig, data: Data, ended: NumberS
     if not stop.is_set():
         await client.publish([SourceEnd(source=data.name, domain=data.domain, count=count)])
         log.info("%s: %d of %d prompts published (the others had ended), then its end", data.name, published, count)
+
+
+def check_data(config: RunConfig) -> None:
+    """Raise UnreadableData for a local file of the run's data that is not there."""
+    for source in config.data:
+        if isinstance(source, FileData) and "://" not in source.path and not Path(source.path).expanduser().is_file():
+            raise UnreadableData(f"{source.path}: no such file (data source {source.name!r})")
 
 
 def _defaults(config: RunConfig) -> dict[str, Any]:

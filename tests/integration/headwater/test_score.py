@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from headwater.client import Answer, Scored
-from headwater.measure.scoring import humaneval_answers, score_answers, summary
+from headwater.measure.scoring import domain_answers, score_answers, summary
 from schemas import FunctionGrader, FunctionTest
+from tasks.domains.humaneval import HUMANEVAL
 from tests.integration.headwater.conftest import headwater
 
 TESTS = [([n], n * 3) for n in range(10)]
@@ -48,8 +49,8 @@ async def test_twenty_function_tasks_of_known_fractions() -> None:
 
 
 async def test_humaneval_canonical_and_emptied() -> None:
-    canonical = humaneval_answers("canonical")
-    emptied = [Answer(id=f"{a.id} emptied", text=a.text, grader=a.grader) for a in humaneval_answers("empty")]
+    canonical = domain_answers(HUMANEVAL, "canonical")
+    emptied = [Answer(id=f"{a.id} emptied", text=a.text, grader=a.grader) for a in domain_answers(HUMANEVAL, "empty")]
     scored = await score_answers(
         [*canonical, *emptied], None, allow_unenforced=(), on_note=print, on_scored=lambda _: None
     )

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from headwater.config.load import build_config, load_config, write_config
-from headwater.config.run_config import FunctionsData, RunConfig
+from headwater.config.run_config import RunConfig
 from headwater.config.template import template
 from headwater.errors import ConfigError
+from tasks.config import DomainData
 
 SETTINGS = tomllib.loads(template("run.toml", "mine"))
 
@@ -16,7 +17,7 @@ SETTINGS = tomllib.loads(template("run.toml", "mine"))
 def test_the_template_is_a_valid_run() -> None:
     config = build_config(SETTINGS)
     assert config.name == "mine"
-    assert isinstance(config.data[0], FunctionsData)
+    assert isinstance(config.data[0], DomainData)
     assert config.training.batch_groups == 8
 
 
@@ -28,6 +29,12 @@ def test_every_setting_stands_in_the_template() -> None:
         for key in RunConfig.model_fields[name].annotation.model_fields:  # pyright: ignore
             if key != "recorded_answers":
                 assert f"{key} = " in text, f"{name}.{key} is not in the template"
+
+
+def test_a_domain_says_what_a_source_of_it_leaves_out() -> None:
+    (source,) = build_config({**SETTINGS, "data": [{"kind": "humaneval"}]}).data
+    assert isinstance(source, DomainData)
+    assert (source.name, source.domain, source.count) == ("humaneval", "humaneval", 164)
 
 
 def test_written_and_read_again_is_the_same(tmp_path: Path) -> None:
@@ -46,6 +53,10 @@ def test_written_and_read_again_is_the_same(tmp_path: Path) -> None:
         ("training.snapshot_every_updates=3", "is above max_staleness + 1 (2)"),
         ('data=[{kind="functions", count=1, sed=2}]', "did you mean `seed`?"),
         ('data=[{kind="functions", count=1}, {kind="functions", count=1}]', "two data sources are named 'functions'"),
+        ('data=[{kind="functoins", count=1}]', "no domain is named 'functoins'; did you mean 'functions'?"),
+        ('data=[{kind="functions"}]', "`data.0.count` is required"),
+        ("data=[{count=1}]", "`data.0.kind` is required"),
+        ('data=[{kind="humaneval", count=165}]', "the domain 'humaneval' has 164 problems"),
         ("engine.kind=recorded", "needs `recorded_answers`"),
         ("name=", "`name`"),
         ("name.first=1", "`name` is no table"),

@@ -13,7 +13,7 @@ from headwater.files.export import export_model
 from headwater.files.run_directory import RunDirectory
 from headwater.look.ledger_check import verdict
 from headwater.measure.held_out import evaluation_set, training_prompts
-from headwater.measure.scoring import file_answers, humaneval_answers, summary
+from headwater.measure.scoring import domain_answers, file_answers, summary
 from headwater.run.demo import demo_config
 from headwater.run.failures import in_words, refuses_restart
 from headwater.run.roles import ROLES, _present, role_called, role_of, stop_order  # pyright: ignore[reportPrivateUsage]
@@ -25,6 +25,9 @@ from sandbox.errors import SandboxUnavailable
 from schemas import Context, ExactGrader, Message, Prompt, Purpose, Reward, SourceEnd
 from schemas.codec import encode
 from schemas.topics import ROLLOUTS, prompts_topic
+from tasks.config import DomainData
+from tasks.domains.humaneval import HUMANEVAL
+from tasks.errors import UnreadableData
 from wire.errors import BrokerUnreachable, StoredOffsetOutOfRange
 
 CONFIG = demo_config(model="m", seed=0, name="n")
@@ -82,6 +85,7 @@ def test_a_run_keeps_its_id(tmp_path: Path) -> None:
 
 def test_training_prompts_are_numbered_and_fit_their_topic() -> None:
     data = CONFIG.data[0]
+    assert isinstance(data, DomainData)
     assert data.kind == "functions"
     prompts = list(training_prompts(data, CONFIG, range(3, 6)))
     assert [prompt.source.index for prompt in prompts if prompt.source] == [3, 4, 5]
@@ -100,7 +104,9 @@ def test_the_same_problems_are_measured_before_and_after() -> None:
     assert (len(sampled), len(greedy)) == (64, 64)
     assert {prompt.group_size for prompt in sampled} == {4}
     assert len({prompt.id for prompt in before}) == len(before)
-    trained = {p.messages for p in training_prompts(CONFIG.data[0], CONFIG, range(500))}  # pyright: ignore[reportArgumentType]
+    data = CONFIG.data[0]
+    assert isinstance(data, DomainData)
+    trained = {p.messages for p in training_prompts(data, CONFIG, range(500))}
     assert not trained & {prompt.messages for prompt in before}
 
 
@@ -123,6 +129,7 @@ def test_the_demo_takes_overrides_and_refuses_unknown_ones() -> None:
 def test_what_a_restart_cannot_mend() -> None:
     assert refuses_restart(Superseded("x"))
     assert refuses_restart(SandboxUnavailable("x"))
+    assert refuses_restart(UnreadableData("x"))
     assert refuses_restart(ExceptionGroup("g", [BrokerUnreachable("x"), StoredOffsetOutOfRange("y")]))
     assert not refuses_restart(BrokerUnreachable("x"))
     assert not refuses_restart(RuntimeError("x"))
@@ -131,6 +138,7 @@ def test_what_a_restart_cannot_mend() -> None:
 def test_failures_are_told_in_their_own_words() -> None:
     assert in_words(BrokerUnreachable("no broker")) == "no broker"
     assert in_words(ExceptionGroup("g", [BrokerUnreachable("a"), SandboxUnavailable("b")])) == "a; b"
+    assert in_words(UnreadableData("no such file")) == "no such file"
     assert in_words(RuntimeError("a bug")) is None, "it keeps its traceback"
 
 
@@ -182,15 +190,15 @@ def test_a_prompt_without_an_id_has_a_key_all_the_same() -> None:
 
 
 def test_humaneval_with_its_own_solutions_and_from_a_file(tmp_path: Path) -> None:
-    canonical, empty = humaneval_answers("canonical"), humaneval_answers("empty")
+    canonical, empty = domain_answers(HUMANEVAL, "canonical"), domain_answers(HUMANEVAL, "empty")
     assert len(canonical) == len(empty) == 164
     assert canonical[0].text != empty[0].text
     path = tmp_path / "completions.jsonl"
     path.write_text('{"task_id": "HumanEval/3", "completion": "    return 1"}\n')
-    assert [answer.id for answer in humaneval_answers(str(path))] == ["HumanEval/3"]
+    assert [answer.id for answer in domain_answers(HUMANEVAL, str(path))] == ["HumanEval/3"]
     path.write_text('{"task_id": "HumanEval/3", "completion": "x"}\n{"task_id": "HumanEval/999", "completion": "x"}\n')
     with pytest.raises(InputError, match=r"completions.jsonl:2: 'HumanEval/999' is no problem"):
-        humaneval_answers(str(path))
+        domain_answers(HUMANEVAL, str(path))
 
 
 def test_answers_from_a_file(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from tasks.domains.functions import KINDS, NEW_TEMPLATES, TEMPLATES, TESTS_PER_TASK, FunctionTask, Split, make_task
+from tasks.domains.functions import KINDS, OTHER_TEMPLATES, TEMPLATES, TESTS_PER_TASK, FunctionTask, Split, make_task
 
 SPLITS: tuple[Split, ...] = ("train", "held_out", "new_templates")
 
 
 def text_of(task: FunctionTask) -> str:
-    return task.messages[-1]["content"]
+    return task.messages[-1].content
 
 
 def share_passed(source: str, task: FunctionTask) -> float:
@@ -72,7 +72,7 @@ def test_there_are_thousands_of_tasks() -> None:
 def test_new_templates_ask_for_other_things() -> None:
     known = {template.expression for template in TEMPLATES} | {template.sentence for template in TEMPLATES}
     assert not known & (
-        {template.expression for template in NEW_TEMPLATES} | {template.sentence for template in NEW_TEMPLATES}
+        {template.expression for template in OTHER_TEMPLATES} | {template.sentence for template in OTHER_TEMPLATES}
     )
 
 

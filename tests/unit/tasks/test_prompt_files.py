@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.errors import InputError
-from headwater.files.prompt_files import CheckedPrompts
+from tasks.errors import UnreadableData
+from tasks.files.checked import CheckedPrompts
 
 GOOD: dict[str, Any] = {
     "id": "p1",
@@ -97,14 +97,14 @@ def test_parquet_with_structs_and_with_json_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["absent.jsonl", "absent.parquet"])
 def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="no such file"), CheckedPrompts(str(tmp_path / name)) as checked:
+    with pytest.raises(UnreadableData, match="no such file"), CheckedPrompts(str(tmp_path / name)) as checked:
         checked.read()
 
 
 def test_a_file_of_another_kind(tmp_path: Path) -> None:
     (tmp_path / "p.csv").touch()
     (tmp_path / "p.parquet").write_text("no parquet")
-    with pytest.raises(InputError, match="jsonl"), CheckedPrompts(str(tmp_path / "p.csv")) as checked:
+    with pytest.raises(UnreadableData, match="jsonl"), CheckedPrompts(str(tmp_path / "p.csv")) as checked:
         checked.read()
-    with pytest.raises(InputError, match="cannot be read"), CheckedPrompts(str(tmp_path / "p.parquet")) as checked:
+    with pytest.raises(UnreadableData, match="cannot be read"), CheckedPrompts(str(tmp_path / "p.parquet")) as checked:
         checked.read()

@@ -9,17 +9,15 @@ import random
 import tempfile
 from array import array
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import fsspec
 import msgspec
 
-from headwater.config.run_config import RunConfig
-from headwater.errors import InputError
 from schemas import Prompt, SchemaError
 from schemas.codec import decode, encode
 from schemas.topics import prompts_topic
+from tasks.errors import UnreadableData
 
 READABLE = ".jsonl (.gz, .zst, .bz2, .xz) or .parquet"
 _MAX_REPORTED = 1000
@@ -63,7 +61,7 @@ class CheckedPrompts:
         return len(self._offsets)
 
     def read(self) -> None:
-        """Read and check the whole file. Raises InputError when it cannot be read at all."""
+        """Read and check the whole file. Raises UnreadableData when it cannot be read at all."""
         for number, line in _lines(self.file):
             self.lines += 1
             try:
@@ -87,13 +85,6 @@ class CheckedPrompts:
                 self._spool.seek(self._offsets[place])
                 prompt = msgspec.json.decode(self._spool.readline(), type=Prompt)
                 yield msgspec.structs.replace(prompt, epoch=prompt.epoch + epoch) if epoch else prompt
-
-
-def check_files(config: RunConfig) -> None:
-    """Raise InputError for a local file of the run's data that is not there."""
-    for source in config.data:
-        if source.kind == "file" and "://" not in source.path and not Path(source.path).expanduser().is_file():
-            raise InputError(f"{source.path}: no such file (data source {source.name!r})")
 
 
 def check_prompt(line: bytes) -> Prompt:
@@ -129,11 +120,11 @@ def _lines(file: str) -> Iterator[tuple[int, bytes]]:
                     if line.strip():
                         yield number, bytes(line)
         else:
-            raise InputError(f"{file}: no kind of file that is known here; give {READABLE}")
+            raise UnreadableData(f"{file}: no kind of file that is known here; give {READABLE}")
     except FileNotFoundError as error:
-        raise InputError(f"{file}: no such file") from error
+        raise UnreadableData(f"{file}: no such file") from error
     except (OSError, ValueError, ImportError) as error:
-        raise InputError(f"{file}: cannot be read: {error}") from error
+        raise UnreadableData(f"{file}: cannot be read: {error}") from error
 
 
 def _parquet_rows(file: str) -> Iterator[tuple[int, bytes]]:
