@@ -1,6 +1,5 @@
 """What a learner is told: the run's section `[training]`, and where the run is."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +10,7 @@ Count = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
 Dtype = Literal["float32", "bfloat16"]
+DtypeChoice = Dtype | Literal["auto"]
 
 
 class Training(BaseModel):
@@ -23,6 +23,8 @@ class Training(BaseModel):
     max_staleness: NotNegative
     """η: updates that a group's oldest token may lag behind."""
     max_updates: Count
+    max_seconds: Positive | None = None
+    """Of training, over all resumes: where they are not enough for another update, the run ends as at `max_updates`."""
     learning_rate: Positive
     warmup_updates: NotNegative = 0
     betas: tuple[float, float] = (0.9, 0.95)
@@ -35,13 +37,14 @@ class Training(BaseModel):
     """Padded tokens of one forward and backward pass; a longer sequence goes alone."""
     zero_stage: Literal[1, 2, 3] = 1
     """DeepSpeed ZeRO. Not 0: its step would not refuse a NaN."""
-    dtype: Dtype = "float32"
-    """Of weights and activations. The optimizer's master weights and moments are float32 either way."""
+    dtype: DtypeChoice = "auto"
+    """Of weights and activations; the optimizer's master weights and moments are float32 either way. `auto`: the faster
+    on the host that starts the run, for sampler and learner alike; a learner itself is told which."""
     publish_dtype: Dtype | None = None
     """Of the snapshots that are sampled with; absent: `dtype`, so that what is published is what was trained."""
     device: Literal["cpu", "cuda"] = "cpu"
     threads: NotNegative = 0
-    """CPU threads of the learner; 0: as many as cores."""
+    """CPU threads; 0: as many as cores. A learner itself is told how many."""
     checkpoint_every_updates: Count = 5
     keep_checkpoints: Count = 2
     snapshot_every_updates: Count = 1
@@ -57,14 +60,9 @@ class Training(BaseModel):
         return self
 
     @property
-    def snapshot_dtype(self) -> Dtype:
+    def snapshot_dtype(self) -> DtypeChoice:
         """The type of the published weights."""
         return self.publish_dtype or self.dtype
-
-    @property
-    def num_threads(self) -> int:
-        """`threads`, with 0 resolved."""
-        return self.threads or os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,12 +95,14 @@ class Learner:
         """Version, ledger lines and what `Drained` said, in the last checkpoint."""
         self._skipped_in_a_row = 0
         self._lines_at_last_update = position.ledger_lines
-        self._idle_since = time.monotonic()
+        self._started = time.monotonic()
+        self._idle_since: float | None = None
+        """Since when the learner waits for its next batch; None before its first."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """From the first snapshot to the last progress."""
         published = await self._announcer.weights()
-        if self._position.version >= self._training.max_updates:
+        if self._is_over():
             self._record(self._feed.close())
         await self._announcer.progress()
         self._look_at(await self._worth(published))
@@ -123,6 +125,8 @@ class Learner:
             elif not self._feed.drained:
                 await self._intake.look_again()
                 check_newest(self._checkpoints, self._position.incarnation)
+                if self._waited_too_long():
+                    self._record(self._feed.close())
 
     async def _update(self, batch: Batch) -> None:
         """One batch: step, ledger, weights, progress, checkpoint, metrics, in this order.
@@ -130,7 +134,7 @@ class Learner:
         Weights go before progress: what the scheduler then admits is sampled with them.
         """
         clock = time.monotonic
-        seconds = UpdateSeconds(wait=clock() - self._idle_since)
+        seconds = UpdateSeconds(wait=self._waited(batch))
         begun = clock()
         result = await self._trainer.step(batch.groups, self._position.age)
         if result is None:
@@ -142,7 +146,8 @@ class Learner:
         # begun with the old ones, and are stale before they are trained on
         async with self._announcer.turn:
             self._record(self._feed.finish_batch(batch, outcome))
-            if self._position.version >= self._training.max_updates and not self._feed.closing:
+            self._position.training_seconds += seconds.wait + seconds.step
+            if self._is_over() and not self._feed.closing:
                 self._record(self._feed.close())
             begun = clock()
             if result.applied and (
@@ -162,12 +167,31 @@ class Learner:
         if result.applied and self._position.version % self._training.checkpoint_every_updates == 0:
             await self._save()
         seconds.checkpoint = clock() - begun
+        self._position.training_seconds += seconds.publish + seconds.checkpoint
         self._measure(batch, result, publication, seconds)
         logger.info(
             "update %s %s: loss %.4f, %.1f s", self._position.policy_version, outcome, result.loss, seconds.step
         )
         self._idle_since = clock()
         self._intake.wake.set()
+
+    def _waited(self, batch: Batch) -> float:
+        """Seconds that the learner was idle. Training begins with the first admission: evaluation may go before."""
+        now = time.monotonic()
+        if self._idle_since is not None:
+            return now - self._idle_since
+        admitted_at = min(group.admitted_at for group in batch.groups)
+        return min(now - self._started, max(0.0, time.time() - admitted_at))
+
+    def _is_over(self) -> bool:
+        return self._position.is_over(self._training.max_updates, self._training.max_seconds)
+
+    def _waited_too_long(self) -> bool:
+        """Whether the time for training went by in waiting for a batch."""
+        limit = self._training.max_seconds
+        if limit is None or self._idle_since is None or self._feed.closing:
+            return False
+        return self._position.training_seconds + time.monotonic() - self._idle_since > limit
 
     def _measure(
         self, batch: Batch, result: StepResult, publication: Publication | None, seconds: UpdateSeconds

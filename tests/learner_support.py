@@ -54,6 +54,7 @@ def learner_config(directory: Path, model_directory: Path, **changes: Any) -> Le
         "batch_groups": 2,
         "max_staleness": 1,
         "max_updates": 3,
+        "max_seconds": None,
         "learning_rate": 1e-3,
         "warmup_updates": 2,
         "weight_decay": 0.1,

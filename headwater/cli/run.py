@@ -9,6 +9,8 @@ from headwater.cli.common import RUNS, Bootstrap, Json, Prefix, Runs, console, g
 from headwater.errors import HeadwaterError, RunDirectoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headwater.config.run_config import RunConfig
     from headwater.files.run_directory import RunDirectory
     from wire.kafka.settings import KafkaSettings
@@ -39,11 +41,19 @@ def demo(
 
     Example: headwater demo --seed 1 --name first
     """
+    from functools import partial
+
     from headwater.run.demo import demo_config
+    from headwater.run.precision import settled
 
     chosen = name or _free_name(runs, "demo")
-    config = demo_config(model=model, seed=seed, name=chosen, max_updates=max_updates, overrides=set_ or [])
-    _up(config, _new(runs, chosen), given_kafka(bootstrap, prefix))
+    build = partial(
+        demo_config, model=model, seed=seed, name=chosen, max_updates=max_updates, overrides=tuple(set_ or ())
+    )
+    directory, settings = _new(runs, chosen), given_kafka(bootstrap, prefix)
+    first, notes = run(settled(build()))
+    # what the learner calculates in decides how fast it may learn
+    _up(build(dtype=first.training.dtype), directory, settings, notes)
 
 
 def init(
@@ -89,6 +99,7 @@ def up(
 
     from headwater.config.load import load_config
     from headwater.run.models import check_model
+    from headwater.run.precision import as_recorded, settled
     from headwater.run.sources import check_data
 
     if (config is None) == (resume is None):
@@ -96,6 +107,7 @@ def up(
     if resume is not None:
         directory = run_directory(resume, runs)
         settings = load_config(directory.config, os.environ, set_ or [])
+        settings = as_recorded(settings, load_config(directory.config, {}))
         if settings.name != directory.name:
             settings = settings.model_copy(update={"name": directory.name})
     else:
@@ -109,7 +121,8 @@ def up(
                 typer.echo(f"warning: {warning}")
             return
         directory = _new(runs, settings.name)
-    _up(settings, directory, given_kafka(bootstrap, prefix or settings.broker.prefix))
+    settings, notes = run(settled(settings))
+    _up(settings, directory, given_kafka(bootstrap, prefix or settings.broker.prefix), notes)
 
 
 def report(
@@ -159,7 +172,9 @@ def _free_name(runs: Path, base: str) -> str:
     return f"{base}-{number}"
 
 
-def _up(config: "RunConfig", directory: "RunDirectory", settings: "KafkaSettings | None") -> None:
+def _up(
+    config: "RunConfig", directory: "RunDirectory", settings: "KafkaSettings | None", notes: "Sequence[str]"
+) -> None:
     from headwater.look.display import Display
     from headwater.report.report import write_report
     from headwater.run.up import run_up
@@ -170,5 +185,5 @@ def _up(config: "RunConfig", directory: "RunDirectory", settings: "KafkaSettings
 
         settings = replace(settings, transactions=config.broker.transactions)
     with directory.lock():
-        run(run_up(config, directory, settings, Display(shown)))
+        run(run_up(config, directory, settings, Display(shown, directory.log("up")), notes=notes))
         write_report(directory, shown)

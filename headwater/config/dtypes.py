@@ -1,14 +1,16 @@
 """Whether sampler, snapshots and learner compute with the same numbers: asked before anything starts."""
 
-from learner.config import Dtype, Training
+from learner.config import DtypeChoice, Training
 
 
-def check_dtypes(training: Training, sampler: Dtype) -> list[str]:
+def check_dtypes(training: Training, sampler: DtypeChoice) -> list[str]:
     """Sentences on what a run with these types must expect; none where all three are the same.
 
     Raises ValueError where the sampler would round what was trained, without anybody having asked for it.
     """
     trained, published = training.dtype, training.snapshot_dtype
+    if "auto" in (trained, sampler):
+        return []  # one type is chosen for both
     if (published, sampler) == ("float32", "bfloat16"):
         raise ValueError(
             "engine.dtype is bfloat16, but snapshots are float32: the sampler would round small steps away, and stay "

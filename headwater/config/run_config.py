@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headwater.config.dtypes import check_dtypes
 from headwater.errors import ConfigError
-from learner.config import Training
+from learner.config import DtypeChoice, Training
 from tasks.config import Data
 
 _NAME = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$"
@@ -25,8 +25,6 @@ class Section(BaseModel):
     """A table of the TOML: frozen, and no key beyond those named."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-
 
 
 class SamplingConfig(Section):
@@ -49,7 +47,7 @@ class EngineConfig(Section):
     workers: Count = 1
     """Rollout worker processes."""
     device: Literal["cpu", "cuda"] = "cpu"
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: DtypeChoice = "auto"
     threads: Annotated[int, Field(ge=0)] = 0
     """CPU threads of one rollout worker; 0: as many as cores."""
     max_batch: Count = 32

@@ -4,6 +4,7 @@ runs/<name>/
     config.toml           the settings as merged           supervisor
     logs/<role>.log       output of each role              the role
     logs/<role>.port      its /metrics port                the role
+    logs/up.log           what `up` told people            supervisor
     metrics.jsonl         one line an update               learner
     ledger.jsonl          one line an ended group          learner
     evaluations.jsonl     one line an evaluation group     recorder

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -22,10 +23,11 @@ LINE_SECONDS = 10.0
 
 
 class Display:
-    """What `up` says. Notes are kept for the screen and printed as lines elsewhere."""
+    """What `up` says. Notes are kept for the screen, printed as lines elsewhere, and written down."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, log_file: Path) -> None:
         self.console = console
+        self._log_file = log_file
         self.phase = "starting"
         self._notes: deque[str] = deque(maxlen=3)
         self._live: Live | None = None
@@ -33,6 +35,8 @@ class Display:
     def note(self, text: str) -> None:
         """Something that a person should know."""
         self._notes.append(f"{time.strftime('%H:%M:%S')} {text}")
+        with self._log_file.open("a", encoding="utf-8") as file:
+            file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
         if self._live is None:
             self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 

@@ -18,7 +18,7 @@ def screen(view: RunView) -> RenderableType:
     columns = Table.grid(expand=True, padding=(0, 2))
     columns.add_column(ratio=3)
     columns.add_column(ratio=2)
-    columns.add_row(_stages(view), Group(_learner(view.learner), Text(), _domains(view)))
+    columns.add_row(_stages(view), Group(_learner(view), Text(), _domains(view)))
     parts: list[RenderableType] = [_header(view), columns]
     if view.last_answer is not None:
         parts.append(_answer(view.last_answer))
@@ -46,6 +46,8 @@ def line(view: RunView) -> str:
     waiting = [f"{stage.topic} {stage.lag}" for stage in view.stages if stage.lag]
     if waiting:
         parts.append("waiting: " + ", ".join(waiting))
+    if left := _left(view):
+        parts.append(f"ends in {left}")
     if view.dead_letters:
         parts.append(f"{view.dead_letters} dead letters")
     parts += [f"learner: {warning}" for warning in learner.warnings]
@@ -95,6 +97,16 @@ def _header(view: RunView) -> RenderableType:
     return text
 
 
+def _left(view: RunView) -> str:
+    """How long the run will take, and where it will end if not with its last update."""
+    coming, learner = view.estimate, view.learner
+    if coming is None:
+        return ""
+    early = learner.max_updates is not None and coming.updates < learner.max_updates
+    by_time = f" (by time, at update {coming.updates})" if early else ""
+    return f"about {age(coming.seconds)}{by_time}"
+
+
 def _stages(view: RunView) -> RenderableType:
     table = Table(title="the path of a rollout", title_justify="left", title_style="dim", expand=True, box=None)
     table.add_column("topic")
@@ -114,10 +126,13 @@ def _stage_cells(stage: StageView) -> list[str]:
     return [stage.topic, stage.reader or "–", str(stage.total), f"{stage.rate:.1f}", lag, age(stage.oldest_seconds)]
 
 
-def _learner(learner: LearnerView) -> RenderableType:
+def _learner(view: RunView) -> RenderableType:
+    learner = view.learner
     table = Table(title="learner", title_justify="left", title_style="dim", box=None, show_header=False)
     table.add_row("policy version", learner.policy_version or "none yet: the learner is starting")
     table.add_row("update", _updates(learner) + (" (closing)" if learner.closing else ""))
+    if left := _left(view):
+        table.add_row("ends in", left)
     if learner.rewards:
         table.add_row("reward an update", f"{learner.rewards[-1]:+.2f} [cyan]{sparkline(learner.rewards)}[/]")
     if learner.step_seconds is not None:

@@ -13,7 +13,10 @@ from typing import Any, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from headwater.config.run_config import RunConfig
+from headwater.files.phases import BEFORE, TRAINING, read_phases, seconds_in
 from headwater.files.run_directory import RunDirectory
+from headwater.look.estimate import Estimate, estimate
 from headwater.look.scrape import Sample, scrape, total
 from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, StageView
 from headwater.reading import Place, end_offsets
@@ -53,10 +56,10 @@ class _Domain:
 class Observer:
     """Use as `async with`; call `view` every second or two."""
 
-    def __init__(self, settings: KafkaSettings, directory: RunDirectory, *, max_updates: int | None) -> None:
+    def __init__(self, settings: KafkaSettings, directory: RunDirectory, config: RunConfig) -> None:
         self._settings = settings
         self._directory = directory
-        self._max_updates = max_updates
+        self._config = config
         self._resources = AsyncExitStack()
         self._rates: dict[str, tuple[float, int, float]] = {}
         self._domains: dict[str, _Domain] = defaultdict(_Domain)
@@ -104,7 +107,8 @@ class Observer:
                 )
                 for name, domain in self._domains.items()
             },
-            learner=self._learner(samples),
+            learner=self._learner(samples, updates := read_updates(self._directory.metrics)),
+            estimate=self._estimate(updates) if phase == TRAINING else None,
             last_answer=self._last_answer,
             dead_letters=self._dead_letters,
             restarts=dict(restarts),
@@ -184,8 +188,19 @@ class Observer:
         self._rates[topic] = (now, events, rate)
         return StageView(topic=topic, reader=reader, total=events, rate=rate, lag=None if lag is None else int(lag))
 
-    def _learner(self, samples: list[Sample]) -> LearnerView:
-        lines = read_updates(self._directory.metrics)
+    def _estimate(self, updates: list[dict[str, Any]]) -> Estimate | None:
+        """The evaluation after training takes about as long as the one before."""
+        training = self._config.training
+        again = self._config.evaluation.before_and_after
+        return estimate(
+            updates,
+            max_updates=training.max_updates,
+            max_seconds=training.max_seconds,
+            evaluation_seconds=seconds_in(read_phases(self._directory.phases), BEFORE) if again else 0.0,
+            now=time.time(),
+        )
+
+    def _learner(self, samples: list[Sample], lines: list[dict[str, Any]]) -> LearnerView:
         newest: dict[str, Any] = lines[-1] if lines else {}
         seconds = newest.get("seconds", {})
         outstanding = total(samples, "headwater_groups_outstanding")
@@ -193,7 +208,7 @@ class Observer:
         return LearnerView(
             policy_version=f"{weights.incarnation}.{weights.version}" if weights else "",
             update=progress.version if progress else newest.get("version", 0),
-            max_updates=self._max_updates,
+            max_updates=self._config.training.max_updates,
             staleness_max=newest.get("staleness_max"),
             step_seconds=seconds.get("step"),
             wait_seconds=seconds.get("wait"),

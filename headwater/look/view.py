@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from headwater.look.estimate import Estimate
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageView:
@@ -90,6 +92,8 @@ class RunView:
     stages: tuple[StageView, ...] = ()
     domains: dict[str, DomainView] = field(default_factory=dict[str, DomainView])
     learner: LearnerView = LearnerView()
+    estimate: Estimate | None = None
+    """While the run trains."""
     last_answer: AnswerView | None = None
     dead_letters: int = 0
     restarts: dict[str, int] = field(default_factory=dict[str, int])

@@ -137,7 +137,8 @@ def _config(request: EvaluateRequest, model: str) -> RunConfig:
                 "max_new_tokens": request.max_new_tokens,
                 "stop": domain.stop if domain else (),
             },
-            "engine": {"device": request.device},
+            # the same figures on every host
+            "engine": {"device": request.device, "dtype": "float32"},
             "evaluation": {"prompts": request.prompts, "samples": request.samples, "seed": request.seed},
         },
         origin="eval",

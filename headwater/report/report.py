@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from headwater.config.load import load_config
 from headwater.files.phases import read_phases
 from headwater.files.positions import newest_position
 from headwater.files.run_directory import RunDirectory
@@ -64,6 +65,7 @@ def read_run(directory: RunDirectory) -> RunFiles:
         phases=read_phases(directory.phases),
         position=newest_position(directory),
         stage_seconds=json.loads(stages.read_text()) if stages.exists() else {},
+        config=load_config(directory.config, {}) if directory.config.exists() else None,
     )
 
 
@@ -149,7 +151,12 @@ def _seconds(stages: dict[str, float]) -> str:
 def _run_table(summary: dict[str, Any]) -> Table:
     table = Table(title="the run", show_header=False, title_justify="left", box=None, title_style="bold")
     dropped = ", ".join(f"{count} {reason}" for reason, count in summary["groups_dropped"].items()) or "none"
-    table.add_row("updates", f"{summary['updates']} in {clock(summary['training_seconds'])}")
+    updates = f"{summary['updates']} in {clock(summary['training_seconds'])}"
+    if summary["ended_by"] == "time":
+        updates += f": ended by time after {summary['updates']} updates"
+    table.add_row("updates", updates)
+    if summary["dtype"]:
+        table.add_row("dtype", summary["dtype"])
     table.add_row(
         "groups", f"{summary['groups_admitted']} admitted, {summary['groups_trained']} trained, dropped: {dropped}"
     )

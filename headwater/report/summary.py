@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headwater.config.run_config import RunConfig
 from headwater.files.phases import TRAINING, seconds_in
 from headwater.measure.held_out import HELD_OUT
 from learner.book.feed import Ended
 from learner.book.ledger import check_ledger
 from learner.book.position import Position
-from schemas import Outcome
+from schemas import DrainReason, Outcome
 
 type Line = dict[str, Any]
 """A line of one of the run's JSONL files."""
@@ -32,6 +33,8 @@ class RunFiles:
     position: Position | None
     stage_seconds: dict[str, float]
     """Of the hops: seconds spent handling, as they counted themselves."""
+    config: RunConfig | None
+    """None: its file is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +85,13 @@ def summarise(run: str, files: RunFiles) -> dict[str, Any]:
     busy = sum(seconds for stage, seconds in stages.items() if stage in ("step", "publish", "checkpoint"))
     return {
         "run": run,
+        "dtype": files.config.training.dtype if files.config else None,
         "held_out_reward_before": before.mean_reward,
         "held_out_reward_after": after.mean_reward,
         "held_out_pass_rate_before": before.pass_rate,
         "held_out_pass_rate_after": after.pass_rate,
         "updates": position.version if files.position else len(files.updates),
+        "ended_by": _ended_by(position, files.config),
         "training_seconds": round(training_seconds, 1),
         "groups_admitted": report.lines + report.unaccounted,
         "groups_trained": trained,
@@ -103,6 +108,15 @@ def summarise(run: str, files: RunFiles) -> dict[str, Any]:
         "mismatch_kl_by_cause": {cause: _mean_of(files.updates, f"kl_{cause}") for cause in CAUSES},
         "warnings": [f"update {u['version']}: {text}" for u in files.updates for text in u.get("warnings", [])],
     }
+
+
+def _ended_by(position: Position, config: RunConfig | None) -> str | None:
+    """`updates`, `time` or `sources`: what ended training; None while nothing has."""
+    if position.drain_reason == DrainReason.SOURCES_ENDED:
+        return "sources"
+    if position.drain_reason != DrainReason.RUN_ENDED or config is None:
+        return None
+    return "updates" if position.version >= config.training.max_updates else "time"
 
 
 def _admitted(ledger: Iterable[Ended], position: Position) -> dict[str, range]:

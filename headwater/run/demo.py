@@ -5,32 +5,33 @@ from typing import Any
 
 from headwater.config.load import build_config
 from headwater.config.run_config import RunConfig
+from learner.config import Dtype, DtypeChoice
 
 STOP = ("```\n",)
 """An answer is over with its code block."""
+LEARNING_RATE: dict[Dtype, float] = {"float32": 2e-5, "bfloat16": 5e-5}
+"""bfloat16 swallows small steps: what the forward pass sees of a weight moves in steps of 1/256 of it."""
 _SETTINGS: dict[str, Any] = {
     "data": [{"kind": "functions", "count": 4096}],
-    "training": {
-        "batch_groups": 8,
-        "max_staleness": 1,
-        "max_updates": 16,
-        "learning_rate": 5e-5,
-        "warmup_updates": 3,
-        "dtype": "bfloat16",
-        "threads": 1,
-    },
+    "training": {"batch_groups": 4, "max_staleness": 0, "max_updates": 14, "max_seconds": 600.0, "warmup_updates": 3},
     "sampling": {"group_size": 8, "max_new_tokens": 62, "stop": list(STOP)},
-    # one core samples while the other trains
-    "engine": {"dtype": "bfloat16", "threads": 1, "max_batch": 64},
     "evaluation": {"before_and_after": True},
 }
 
 
 def demo_config(
-    *, model: str, seed: int, name: str, max_updates: int | None = None, overrides: Sequence[str] = ()
+    *,
+    model: str,
+    seed: int,
+    name: str,
+    dtype: DtypeChoice = "auto",
+    max_updates: int | None = None,
+    overrides: Sequence[str] = (),
 ) -> RunConfig:
-    """The demo with these choices. Raises ConfigError for an override that is no setting."""
-    settings = {**_SETTINGS, "name": name, "model": model, "seed": seed}
+    """The demo with these choices; the learning rate goes with `dtype`. Raises ConfigError for an unknown override."""
+    learning_rate = LEARNING_RATE["float32" if dtype == "auto" else dtype]
+    training = {**_SETTINGS["training"], "dtype": dtype, "learning_rate": learning_rate}
     if max_updates is not None:
-        settings["training"] = {**_SETTINGS["training"], "max_updates": max_updates}
+        training["max_updates"] = max_updates
+    settings = {**_SETTINGS, "training": training, "name": name, "model": model, "seed": seed}
     return build_config(settings, overrides=overrides, origin="demo")

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from headwater.errors import ConfigError, HeadwaterError
+from headwater.run.cores import usable_cores
 from schemas.roles import RoleName
 
 if TYPE_CHECKING:
     from headwater.config.run_config import RunConfig
     from headwater.run.context import RoleContext
+    from learner.config import Dtype, DtypeChoice
     from wire.hop.hop import Hop
 
 
@@ -91,8 +93,8 @@ async def _rollout(context: "RoleContext") -> None:
             engine=engine.kind,
             model_directory=await model_directory(config.model) if engine.kind == "transformers" else None,
             device=_present("engine.device", engine.device),
-            dtype=engine.dtype,
-            num_threads=engine.threads or None,
+            dtype=_settled("engine.dtype", engine.dtype),
+            num_threads=engine.threads or usable_cores(),
             max_batch=engine.max_batch,
             seed=config.seed,
             recorded_answers=engine.recorded_answers,
@@ -135,7 +137,12 @@ async def _learner(context: "RoleContext") -> None:
     from learner.learner import run_learner
 
     config = context.config()
-    _present("training.device", config.training.device)
+    training = config.training
+    _present("training.device", training.device)
+    settled = {
+        "dtype": _settled("training.dtype", training.dtype),
+        "threads": training.threads or usable_cores(),
+    }
     await run_learner(
         LearnerConfig(
             run_id=context.directory.run_id(),
@@ -143,7 +150,7 @@ async def _learner(context: "RoleContext") -> None:
             model_directory=await model_directory(config.model),
             partitions=config.broker.partitions,
             seed=config.seed,
-            training=config.training,
+            training=config.training.model_copy(update=settled),
         ),
         context.settings,
         context.metrics,
@@ -169,6 +176,16 @@ async def _faust(context: "RoleContext", hop: "Hop") -> None:
         instance_id=context.instance_id,
         state_directory=context.state,
     )
+
+
+def _settled(setting: str, dtype: "DtypeChoice") -> "Dtype":
+    """The type. Raises ConfigError where nothing has chosen it: each role by itself might choose another."""
+    if dtype == "auto":
+        raise ConfigError(
+            f"{setting} is auto, which `headwater up` replaces when it starts a run: set it to float32 or bfloat16, "
+            "the same for every role"
+        )
+    return dtype
 
 
 def _present[Device: str](setting: str, device: Device) -> Device:

@@ -33,8 +33,15 @@ from wire.kafka.settings import KafkaSettings
 BUSY_SECONDS = "headwater_busy_seconds_total"
 
 
-async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSettings | None, display: Display) -> None:
-    """Run to the end of training. The caller holds the directory's lock.
+async def run_up(
+    config: RunConfig,
+    directory: RunDirectory,
+    settings: KafkaSettings | None,
+    display: Display,
+    *,
+    notes: Sequence[str] = (),
+) -> None:
+    """Run to the end of training. The caller holds the directory's lock; `notes` are its own, to be told and kept.
 
     Raises HeadwaterError: Interrupted after a clean stop by Ctrl-C, BrokerEnded, RoleFailed, …
     """
@@ -63,12 +70,14 @@ async def run_up(config: RunConfig, directory: RunDirectory, settings: KafkaSett
                 directory.create()
                 directory.run_id()
                 write_config(config, directory.config)
+                for note in notes:
+                    display.note(note)
                 if stack.bundled:
                     display.note(
                         f"the bundled broker at {stack.settings.bootstrap} keeps its log in memory, for this "
                         "`up` alone: prompts that you publish to it end with it"
                     )
-                observer = Observer(stack.settings, directory, max_updates=config.training.max_updates)
+                observer = Observer(stack.settings, directory, config)
                 try:
                     async with display.watching(observer, lambda: stack.supervisor.restarts):
                         await interrupts.unless(or_trouble(stack, _train(config, directory, stack, display)))

@@ -138,7 +138,7 @@ class Feed:
         return self._end_held([_number(group) for group in batch.groups], outcome)
 
     def close(self) -> list[Ended]:
-        """`max_updates` is reached: end what is held, and from now on every trajectory that comes."""
+        """`max_updates` or the time is reached: end what is held, and from now on every trajectory that comes."""
         assert self._training is None, "finish the batch before closing"
         self.closing = True
         return self._end_held(sorted(self._held), Outcome.RUN_ENDED)

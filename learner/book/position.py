@@ -36,7 +36,7 @@ class NumberSet(msgspec.Struct, kw_only=True):
 
 
 class Position(msgspec.Struct, kw_only=True):
-    """Saved with every checkpoint as JSON. `Feed` alone changes it while a learner lives."""
+    """Saved with every checkpoint as JSON. `Feed` alone changes it while a learner lives, but for the clock."""
 
     log_id: str = ""
     offsets: dict[int, int] = {}
@@ -50,6 +50,8 @@ class Position(msgspec.Struct, kw_only=True):
     incarnation: int = 0
     version: int = 0
     """Updates of the surviving lineage."""
+    training_seconds: float = 0.0
+    """That its updates took, waits included; from the first admission on."""
     resume_points: list[PolicyVersion] = []
     """(incarnation, version it resumed at), both rising: see `surviving_version`."""
     ledger_lines: int = 0
@@ -79,13 +81,19 @@ class Position(msgspec.Struct, kw_only=True):
         self.resume_points.append(PolicyVersion(incarnation, self.version))
         self.incarnation = incarnation
         if log_id != self.log_id or self.drain_reason == DrainReason.RUN_ENDED:
-            # an end by `max_updates` is said anew to each life that comes to it
+            # an end by `max_updates` or by time is said anew to each life that comes to it
             self.admitted = None
             self.drain_reason = ""
         if log_id != self.log_id:
             self.log_id = log_id
             self.offsets = {}
             self.ended = NumberSet()
+
+    def is_over(self, max_updates: int, max_seconds: float | None) -> bool:
+        """Whether the run has had its updates, or has no time left for one more as long as those before."""
+        mean_seconds = self.training_seconds / self.version if self.version else 0.0
+        out_of_time = max_seconds is not None and self.training_seconds + mean_seconds > max_seconds
+        return self.version >= max_updates or out_of_time
 
     def surviving_version(self, sampled_with: PolicyVersion) -> int:
         """The newest version of the surviving lineage that `sampled_with` contains.

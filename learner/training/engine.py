@@ -70,7 +70,7 @@ def start_engine(config: LearnerConfig) -> Engine:
     """Load the model and make the engine. Takes seconds; the very first also compiles, for about a minute."""
     check_compiler()
     torch.manual_seed(config.seed)
-    torch.set_num_threads(config.training.num_threads)
+    torch.set_num_threads(config.training.threads)
     dtype: torch.dtype = getattr(torch, config.training.dtype)
     policy = load_policy(config.model_directory, dtype, torch.device(config.training.device))
     vocabulary = int(policy.model.get_input_embeddings().weight.shape[0])

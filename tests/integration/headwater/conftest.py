@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +91,12 @@ class Up:
             assert self.process.poll() is None, f"it ended:\n{self.output}"
             assert time.monotonic() < deadline, f"no {what!r} in:\n{self.output}"
             await asyncio.sleep(0.1)
+
+    def dtype(self, run: str) -> str:
+        """What sampler and learner calculate in, as the roles read it."""
+        config = tomllib.loads((self.runs / run / "config.toml").read_text())
+        assert config["training"]["dtype"] == config["engine"]["dtype"] != "auto"
+        return config["training"]["dtype"]
 
     def role(self, name: str, run: str) -> int:
         """The process id of a role of the run."""

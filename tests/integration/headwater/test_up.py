@@ -44,6 +44,16 @@ async def test_a_run_to_its_end_and_its_report(up: Up) -> None:
     assert (up.runs / "model" / "config.json").exists()
 
 
+async def test_a_run_ends_by_time(up: Up) -> None:
+    up.demo("timed", 10_000, "training.max_seconds=6")
+    assert await up.ends() == 0, up.output
+    assert "ended by time after" in up.output
+    summary = json.loads((up.runs / "timed" / "report" / "summary.json").read_text())
+    assert summary["ended_by"] == "time"
+    assert 0 < summary["updates"] < 10_000
+    assert summary["groups_unaccounted"] == summary["groups_trained_twice"] == 0
+
+
 async def test_roles_are_killed_and_training_goes_on(up: Up) -> None:
     up.demo("killed", 12)
     await up.until("— training")
@@ -63,8 +73,10 @@ async def test_roles_are_killed_and_training_goes_on(up: Up) -> None:
 
 
 async def test_ctrl_c_leaves_nothing_and_the_run_goes_on(up: Up) -> None:
-    up.demo("stopped", 200)
+    up.demo("stopped", 200, "training.dtype=auto")
     await up.until("— training")
+    dtype = up.dtype("stopped")
+    assert f"dtype: sampler and learner calculate in {dtype} (GFLOP/s here" in up.output
     await asyncio.sleep(3)
     assert up.process is not None
     started = descendants(up.process.pid)
@@ -87,6 +99,7 @@ async def test_ctrl_c_leaves_nothing_and_the_run_goes_on(up: Up) -> None:
     assert await up.ends() == 0, up.output
     summary = json.loads((up.runs / "stopped" / "report" / "summary.json").read_text())
     assert summary["updates"] == version + 2
+    assert up.dtype("stopped") == summary["dtype"] == dtype, "a resume keeps the type"
     assert summary["groups_unaccounted"] == summary["groups_trained_twice"] == 0
 
 

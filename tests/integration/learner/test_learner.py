@@ -143,6 +143,39 @@ async def test_trains_publishes_and_accounts_for_every_group(
     assert sorted(path.name for path in config.weights.iterdir()) == ["1.2", "1.3"]
 
 
+@pytest.mark.parametrize(
+    ("max_seconds", "admitted"),
+    [
+        # no time for a second update
+        (1e-6, 6),
+        # time, but no batch to spend it on
+        (2.0, 3),
+    ],
+)
+async def test_a_run_ends_by_time_as_it_does_by_its_updates(
+    kafka: KafkaSettings, tmp_path: Path, model_directory: Path, max_seconds: float, admitted: int
+):
+    config = learner_config(tmp_path, model_directory, max_seconds=max_seconds, max_updates=100)
+    log_id = await read_log_id(kafka)
+    await publish(kafka, [trajectory(number, log_id=log_id) for number in range(admitted)])
+    await publish(kafka, [Drained(log_id=log_id, admitted=admitted, reason="run_ended", incarnation=1)])
+
+    await run(config, kafka)
+
+    ledger = read_ledger(tmp_path / LEDGER)
+    assert check_ledger(ledger, {log_id: range(admitted)}).ok
+    assert [line.outcome for line in ledger] == ["trained"] * 2 + ["run_ended"] * (admitted - 2)
+    last = (await published(kafka))[1][-1]
+    assert (last.version, last.closing, last.finished) == (1, True, True)
+
+    # the time is the run's, not a life's: a resume has none left
+    if max_seconds < 1:
+        await publish(kafka, [trajectory(admitted, log_id=log_id)])
+        await publish(kafka, [Drained(log_id=log_id, admitted=admitted + 1, reason="run_ended", incarnation=2)])
+        await run(config, kafka)
+        assert read_ledger(tmp_path / LEDGER)[-1].outcome == "run_ended"
+
+
 async def test_killed_and_resumed_it_trains_on_every_group_once(
     kafka: KafkaSettings, tmp_path: Path, model_directory: Path
 ):

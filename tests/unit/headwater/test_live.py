@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from headwater.look.estimate import Estimate
 from headwater.look.live import age, clock, line, screen, sparkline
 from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, StageView
 
@@ -40,6 +41,7 @@ VIEW = RunView(
         reward=0.0,
         feedback="Passed 0/8 tests.",
     ),
+    estimate=Estimate(seconds=340.0, updates=13),
     dead_letters=2,
     restarts={"sandbox": 1},
     notes=("sandbox ended (killed by SIGKILL) and was started again",),
@@ -58,7 +60,7 @@ def test_everything_is_on_the_screen() -> None:
     for words in (
         "demo", "training", "4:12", "prompts.functions", "scheduler", "408", "3.2", "1.9", "9/20", "21.4 s", "+0.21",
         "44%", "x + [3]", "runtime_error", "Passed 0/8 tests.", "2 dead letters", "sandbox restarted 1×", "72 trained",
-        "3.2e-03 nats", "learner: what is sampled with is not",
+        "3.2e-03 nats", "learner: what is sampled with is not", "ends in", "about 6 min (by time",
     ):  # fmt: skip
         assert words in text, words
     assert len(text.splitlines()) < 40
@@ -83,8 +85,8 @@ def test_a_narrow_terminal() -> None:
 def test_the_line_of_a_log() -> None:
     assert line(VIEW) == (
         "4:12 training · update 9/20 · reward +0.20 · functions: +0.21, 44% pass of 812 · staleness 1 · step 21.4 s · "
-        "23 groups open · waiting: prompts.functions 408, generations 2 · 2 dead letters · "
-        "learner: what is sampled with is not what was trained"
+        "23 groups open · waiting: prompts.functions 408, generations 2 · ends in about 6 min (by time, at "
+        "update 13) · 2 dead letters · learner: what is sampled with is not what was trained"
     )
 
 

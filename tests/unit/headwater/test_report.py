@@ -1,5 +1,6 @@
 """The report's figures, from files written by hand."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from headwater.config.load import write_config
 from headwater.errors import RunDirectoryError
 from headwater.files.phases import TRAINING, phase, read_phases
 from headwater.files.positions import newest_position
@@ -16,6 +18,7 @@ from headwater.look.observe import read_updates
 from headwater.measure.recorder import evaluation_line
 from headwater.report.report import answer_pairs, read_run, write_report
 from headwater.report.summary import figures, summarise
+from headwater.run.demo import demo_config
 from learner.book.feed import Ended
 from learner.book.position import NumberSet, Position
 from schemas import DropReason, GroupDropped, Member, PolicyVersion, TokenSpan, Trajectory
@@ -24,6 +27,7 @@ from schemas.tokens import pack_token_ids
 KEYS = {
     "held_out_reward_before", "held_out_reward_after", "held_out_pass_rate_before", "held_out_pass_rate_after",
     "updates", "training_seconds", "groups_admitted", "groups_trained", "groups_dropped", "groups_trained_twice",
+    "dtype", "ended_by",
     "groups_unaccounted", "duplicates_dropped", "max_staleness", "stage_seconds", "learner_idle_share",
     "publish_kl_max", "mismatch_kl_by_cause", "warnings",
 }  # fmt: skip
@@ -118,6 +122,24 @@ def make_run(path: Path) -> RunDirectory:
         (directory.checkpoints / name).mkdir()
         (directory.checkpoints / name / "position.json").write_bytes(msgspec.json.encode(saved))
     return directory
+
+
+@pytest.mark.parametrize(
+    ("reason", "max_updates", "ended_by"),
+    [("run_ended", 4, "updates"), ("run_ended", 9, "time"), ("sources_ended", 9, "sources"), ("", 9, None)],
+)
+def test_the_report_says_what_ended_training(
+    tmp_path: Path, reason: str, max_updates: int, ended_by: str | None
+) -> None:
+    directory = make_run(tmp_path)
+    write_config(demo_config(model="m", seed=0, name="run", max_updates=max_updates), directory.config)
+    path = directory.checkpoints / "checkpoint-000002-000001" / "position.json"
+    position = msgspec.json.decode(path.read_bytes(), type=Position)
+    position.drain_reason = reason
+    path.write_bytes(msgspec.json.encode(position))
+    console = Console(width=120, record=True, file=io.StringIO())
+    assert write_report(directory, console)["ended_by"] == ended_by
+    assert ("ended by time after 4 updates" in console.export_text()) == (ended_by == "time")
 
 
 def test_the_summary_has_exactly_the_promised_figures(tmp_path: Path) -> None:

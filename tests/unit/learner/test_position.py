@@ -26,6 +26,25 @@ def test_position_survives_its_json() -> None:
     assert msgspec.json.decode(msgspec.json.encode(position), type=Position) == position
 
 
+@pytest.mark.parametrize(
+    ("version", "seconds", "max_seconds", "over"),
+    [
+        (3, 60.0, None, False),
+        (4, 60.0, None, True),
+        # three updates of 20 s: the fourth would end at 80 s
+        (3, 60.0, 80.0, False),
+        (3, 60.0, 79.0, True),
+        (0, 0.0, 1.0, False),
+        (1, 50.0, 10.0, True),
+    ],
+)
+def test_a_run_is_over_by_its_updates_or_without_time_for_another(
+    version: int, seconds: float, max_seconds: float | None, over: bool
+) -> None:
+    position = Position(version=version, training_seconds=seconds)
+    assert position.is_over(max_updates=4, max_seconds=max_seconds) == over
+
+
 def test_rolled_back_versions_age_from_the_resume_point() -> None:
     position = Position()
     position.begin(1, "log")
