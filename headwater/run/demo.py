@@ -28,10 +28,14 @@ def demo_config(
     max_updates: int | None = None,
     overrides: Sequence[str] = (),
 ) -> RunConfig:
-    """The demo with these choices; the learning rate goes with `dtype`. Raises ConfigError for an unknown override."""
+    """The demo with these choices; the learning rate goes with the `dtype` of sampler and learner.
+
+    Raises ConfigError for an override that is no setting.
+    """
     learning_rate = LEARNING_RATE["float32" if dtype == "auto" else dtype]
     training = {**_SETTINGS["training"], "dtype": dtype, "learning_rate": learning_rate}
     if max_updates is not None:
         training["max_updates"] = max_updates
-    settings = {**_SETTINGS, "training": training, "name": name, "model": model, "seed": seed}
+    own = {"training": training, "engine": {"dtype": dtype}}
+    settings = {**_SETTINGS, **own, "name": name, "model": model, "seed": seed}
     return build_config(settings, overrides=overrides, origin="demo")

@@ -93,7 +93,7 @@ def test_a_role_without_a_chosen_type_says_so() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_the_demo_learns_as_fast_as_its_type_bears(dtype: Dtype) -> None:
     chosen = demo_config(model="m", seed=0, name="n", dtype=dtype)
-    assert dtypes(chosen) == (dtype, "auto")
+    assert dtypes(chosen) == (dtype, dtype)
     slower = demo_config(model="m", seed=0, name="n", dtype="float32")
     assert chosen.training.learning_rate >= slower.training.learning_rate
     given = demo_config(model="m", seed=0, name="n", dtype=dtype, overrides=["training.learning_rate=1e-7"])
