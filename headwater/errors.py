@@ -8,7 +8,8 @@ HeadwaterError
 ├── Interrupted           a person, or the system, asked for the end
 ├── RoleFailed            a role died more often than the supervisor restarts it
 ├── BrokerEnded           the bundled broker died, or was about to outgrow its memory limit
-└── NotAnswered           the stream did not answer in time
+├── NotAnswered           the stream did not answer in time
+└── StrangerImported      a module of the same name hides one of our packages
 """
 
 from typing import ClassVar
@@ -51,3 +52,7 @@ class BrokerEnded(HeadwaterError):
 
 class NotAnswered(HeadwaterError):
     """No answer came within the time allowed."""
+
+
+class StrangerImported(HeadwaterError, ImportError):
+    """An import of one of our packages finds somebody else's; the message says where."""

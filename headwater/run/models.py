@@ -34,6 +34,7 @@ async def model_directory(name: str) -> Path:
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",
         "-m",
         "learner.base_model",
         name,

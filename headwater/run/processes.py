@@ -102,8 +102,8 @@ def kill_session(pid: int) -> None:
 
 
 def headwater_command(*arguments: str) -> list[str]:
-    """This installation's command line, whatever PATH says."""
-    return [sys.executable, "-m", "headwater", *arguments]
+    """This installation's command line, whatever PATH and the folder it is started in say."""
+    return [sys.executable, "-P", "-m", "headwater", *arguments]
 
 
 def describe_exit(code: int | None) -> str:
