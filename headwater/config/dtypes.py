@@ -14,15 +14,15 @@ def check_dtypes(training: Training, sampler: DtypeChoice) -> list[str]:
     if (published, sampler) == ("float32", "bfloat16"):
         raise ValueError(
             "engine.dtype is bfloat16, but snapshots are float32: the sampler would round small steps away, and stay "
-            "at the base model. Set engine.dtype to float32, or sample with rounded weights knowingly: "
+            "at the base model. Set engine.dtype to float32, or have the learner round with care: "
             'training.publish_dtype = "bfloat16"'
         )
     warnings: list[str] = []
     if (trained, published) == ("float32", "bfloat16"):
         warnings.append(
-            "training.publish_dtype rounds what is trained in float32: of a step, the sampler sees the entries that "
-            "moved by 1/256 of themselves; the report says how many did (published_changed) and how far it is from "
-            "what was trained (publish_kl)"
+            "training.publish_dtype rounds what is trained in float32: the sampler sees a small step in a few per cent "
+            "of the weights' entries; metrics.jsonl says in how many (published_changed) and how far that is from what "
+            "was trained (publish_kl)"
         )
     if (trained, published) == ("bfloat16", "float32"):
         warnings.append("training.publish_dtype doubles the bytes of bfloat16 weights and adds nothing to them")

@@ -45,6 +45,7 @@ def load_checkpoint(checkpoint: Path, engine: Engine) -> None:
         raise CheckpointError(_unfit(checkpoint, str(error))) from error
     if loaded is None:
         raise CheckpointError(_unfit(checkpoint, "DeepSpeed found nothing in it"))
+    engine.round_weights()
     _restore_rng(torch.load(checkpoint / f"rng-{engine.rank}.pt", weights_only=False))
 
 

@@ -23,6 +23,10 @@ from learner.config import LearnerConfig, Training
 from learner.errors import CompilerMissing
 from learner.training.operator_build import exclusive_build
 from learner.training.policy import Policy, check_parity, load_policy
+from learner.training.rounding import dithered
+
+_SEEDS_OF_A_RANK = 1 << 20
+"""More than a model has tensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,26 @@ class Engine:
 
         with deepspeed.zero.GatheredParameters([parameter]):
             yield parameter.data
+
+    @torch.no_grad()
+    def round_weights(self) -> None:
+        """In bfloat16: make the weights that are trained on and published from the masters, small steps and all.
+
+        After every step and every load: DeepSpeed rounds to the nearest. A collective; all ranks enter.
+        """
+        if next(self.policy.parameters()).dtype != torch.bfloat16:
+            return
+        from deepspeed.utils import safe_get_full_fp32_param, safe_get_local_fp32_param
+
+        parameter: Any  # with DeepSpeed's own attributes
+        for seed, parameter in enumerate(self.policy.parameters()):
+            master: Any
+            if hasattr(parameter, "ds_id"):  # ZeRO-3: each rank has a part, and rounds it
+                master = safe_get_local_fp32_param(parameter)
+                parameter.ds_tensor.data.copy_(dithered(master, seed + self.rank * _SEEDS_OF_A_RANK))
+            else:
+                master = safe_get_full_fp32_param(parameter)
+                parameter.data.copy_(dithered(master, seed))
 
     def weights_finite(self) -> bool:
         """Whether every weight held by this process is finite."""

@@ -74,6 +74,8 @@ def optimizer_step(
         _accumulate(engine, collate(part), clip, denominator, totals)
     engine.deepspeed.step()
     applied = bool(engine.deepspeed.was_step_applied())
+    if applied:
+        engine.round_weights()
     if applied and not engine.weights_finite():
         raise NonFiniteWeights(
             "a step with finite gradients left weights that are not finite: nothing of it was kept; the run can go on "

@@ -2,8 +2,8 @@
 
     weights/<incarnation>.<version>/    config, generation config, tokenizer, safetensors
 
-The weights have the type that they are trained in, unless another is asked for: a step of 1e-5 is far below what
-bfloat16 resolves, so a coarser copy would stay at the base model while the learner goes on.
+The weights have the type that they are trained in, unless another is asked for. A coarser copy is rounded so that small
+steps are not lost (`learner.training.rounding`).
 
 The announcement (`WeightUpdate`) is made by the learner after `write_snapshot` has returned: then every byte is on the
 disk (invariant 8).
@@ -20,6 +20,7 @@ from torch import Tensor
 
 from learner.durable import new_directory, remove_directory
 from learner.training.engine import Engine
+from learner.training.rounding import dithered
 from schemas import PolicyVersion
 
 _NAME = re.compile(r"(\d+)\.(\d+)")
@@ -47,10 +48,11 @@ def write_snapshot(
 def gather_state(engine: Engine, dtype: torch.dtype) -> dict[str, Tensor]:
     """Every parameter and saved buffer in `dtype` on the CPU of rank 0 (empty elsewhere), one gathered at a time."""
     state: dict[str, Tensor] = {}
-    for name, parameter in engine.parameters():
+    for seed, (name, parameter) in enumerate(engine.parameters()):
         with engine.gathered(parameter) as whole:
             if engine.rank == 0:
-                state[name] = _on_cpu(whole, dtype)
+                coarser = (whole.dtype, dtype) == (torch.float32, torch.bfloat16)
+                state[name] = _on_cpu(dithered(whole, seed) if coarser else whole, dtype)
     if engine.rank == 0:
         saved = engine.policy.model.state_dict().keys()
         state |= {name: _on_cpu(buffer, dtype) for name, buffer in engine.policy.model.named_buffers() if name in saved}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from deepspeed.utils import safe_get_full_fp32_param
 from transformers import AutoModelForCausalLM
 
 from learner.book.checkpoints import newest_checkpoint
@@ -122,6 +123,27 @@ def test_a_step_that_is_not_finite_changes_nothing(config: LearnerConfig):
     assert after.applied
     assert (after.loss, after.learning_rate) == (expected.loss, expected.learning_rate)
     assert_same(weights_of(engine), weights_of(untouched), atol=0)
+
+
+@pytest.mark.parametrize("zero_stage", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["bfloat16"])
+def test_a_step_too_small_for_bfloat16_is_not_lost(config: LearnerConfig):
+    small = config.training.model_copy(update={"learning_rate": 1e-5, "warmup_updates": 0})
+    engine = start_engine(dataclasses.replace(config, training=small))
+    before = weights_of(engine)
+    optimizer_step(engine, SAMPLES, CLIP, 64)
+    after = weights_of(engine)
+    trained = nearest = wanted = 0.0
+    for name, parameter in engine.parameters():
+        master = safe_get_full_fp32_param(parameter)
+        start = before[name].float()
+        step = master - start
+        wanted += float((step * step).sum())
+        trained += float((step * (after[name].float() - start)).sum())
+        nearest += float((step * (master.bfloat16().float() - start)).sum())
+    assert wanted > 0
+    assert trained / wanted == pytest.approx(1.0, abs=0.2)
+    assert nearest / wanted < 0.5
 
 
 @pytest.mark.parametrize("zero_stage", [1])
