@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headwater.client import Answer, Client, Scored
     from headwater.errors import HeadwaterError, InputError, NotAnswered, StrangerImported
-    from headwater.reading import Place
     from schemas import (
         Checker,
         CheckGrader,
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     )
     from schemas.topics import TopicSpec, topic_spec
     from wire.errors import BrokerUnreachable, TopicRefused, WireError
+    from wire.kafka.reading import Place
     from wire.kafka.settings import KafkaSettings
 
 __all__ = [

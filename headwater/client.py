@@ -17,7 +17,6 @@ from typing import Any, Self
 import msgspec
 
 from headwater.errors import NotAnswered
-from headwater.reading import Place, end_offsets, read_topics
 from schemas import (
     Event,
     ExternalGrader,
@@ -37,6 +36,7 @@ from schemas.ids import rollout_digest
 from schemas.topics import EVALUATIONS, PROMPTS_PREFIX, REWARDS, ROLLOUTS, TopicSpec
 from tasks.files.checked import check_prompt
 from wire.kafka.publisher import Publisher
+from wire.kafka.reading import Place, end_offsets, read_topics
 from wire.kafka.records import Outgoing
 from wire.kafka.settings import KafkaSettings, from_environment
 from wire.kafka.topics import declare_domain, declare_grader

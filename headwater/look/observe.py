@@ -11,19 +11,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-
 from headwater.config.run_config import RunConfig
 from headwater.files.phases import BEFORE, TRAINING, read_phases, seconds_in
 from headwater.files.run_directory import RunDirectory
 from headwater.look.estimate import Estimate, estimate
 from headwater.look.scrape import Sample, scrape, total
 from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, StageView
-from headwater.reading import Place, end_offsets
 from schemas import Event, Generation, Progress, Purpose, Reward, Rollout, SchemaError, WeightUpdate
 from schemas.codec import decode
 from schemas.topics import DEAD_LETTERS, PROMPTS_PREFIX, topic_spec
-from wire.kafka import offsets
+from wire.kafka.reading import EndOffsets, Place, end_offsets
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail
 from wire.kafka.topics import existing_topics
@@ -76,7 +73,7 @@ class Observer:
     async def __aenter__(self) -> Self:
         start = await end_offsets(self._settings, _FOLLOWED)
         self._tail = await self._resources.enter_async_context(Tail(self._settings, start))
-        self._probe: AIOKafkaConsumer = await self._resources.enter_async_context(offsets.probe(self._settings))
+        self._ends = await self._resources.enter_async_context(EndOffsets(self._settings))
         self._following = asyncio.create_task(self._follow(), name="observer")
         return self
 
@@ -163,11 +160,9 @@ class Observer:
         prompts = sorted(topic for topic in existing if topic.startswith(PROMPTS_PREFIX))
         shown = [topic for topic in (*prompts, *READERS) if topic in existing]
         places: list[Place] = [(topic, number) for topic in shown for number in range(existing[topic])]
-        names = {place: TopicPartition(self._settings.name(place[0]), place[1]) for place in places}
-        ends = await offsets.end_offsets(self._probe, self._settings, names.values())
         totals: dict[str, int] = defaultdict(int)
-        for place, name in names.items():
-            totals[place[0]] += ends[name]
+        for (topic, _), end in (await self._ends.of(places)).items():
+            totals[topic] += end
         return tuple(self._stage(topic, totals[topic], samples) for topic in shown)
 
     async def _existing(self) -> dict[str, int]:

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from headwater.look.view import StageView
-from headwater.reading import end_offsets, read_topics
 from schemas import Generation, Progress, SchemaError, WeightUpdate
 from schemas.codec import decode
 from schemas.topics import GENERATIONS, PROGRESS, PROMPTS_PREFIX, WEIGHTS, topic_spec
 from wire.kafka.lag import group_lag
+from wire.kafka.reading import end_offsets, read_topics
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import existing_topics, read_log_id
 

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from headwater.reading import begin_and_end_offsets, places_of
 from schemas import GroupDropped, SchemaError, Trajectory
 from schemas.codec import decode
 from schemas.tokens import unpack_token_ids
 from schemas.topics import EVALUATIONS
+from wire.kafka.reading import begin_and_end_offsets, places_of
 from wire.kafka.records import Record
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail

@@ -44,6 +44,7 @@ async def measure_speeds(config: RunConfig) -> Speeds:
     threads = [str(given or usable_cores()) for given in (config.training.threads, config.engine.threads)]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",
         "-m",
         "learner.dtype_probe",
         *threads,

@@ -11,11 +11,11 @@ from headwater.client import Answer, Client
 from headwater.errors import NotAnswered
 from headwater.files.run_directory import RunDirectory
 from headwater.look.status import read_status
-from headwater.reading import end_offsets, places_of, read_topics
 from headwater.run.stack import Stack
 from schemas import EventTooLarge, ExactGrader, Message, Prompt, Purpose, Reward, SchemaError
 from schemas.topics import prompts_topic
 from tests.integration.headwater.conftest import headwater
+from wire.kafka.reading import end_offsets, places_of, read_topics
 from wire.kafka.settings import KafkaSettings
 
 GRADER = ExactGrader(answer="42")

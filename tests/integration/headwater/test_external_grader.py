@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from headwater.client import Answer, Client, Scored
-from headwater.measure.scoring import grading_stack
+from headwater.measure.score import grading_stack
 from schemas import ExternalGrader
 from schemas.topics import EXECUTIONS
 from wire.kafka.topics import existing_topics

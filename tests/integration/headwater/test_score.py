@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.client import Answer, Scored
-from headwater.measure.scoring import domain_answers, score_answers, summary
+from headwater.measure.score import domain_answers, score_answers, summary
 from schemas import FunctionGrader, FunctionTest
 from tasks.domains.humaneval import HUMANEVAL
 from tests.integration.headwater.conftest import headwater

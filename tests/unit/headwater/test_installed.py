@@ -95,8 +95,11 @@ def test_what_the_clients_methods_take_return_and_raise_is_exported() -> None:
     assert len(methods) > 5
     names = {name for method in methods for hint in typing.get_type_hints(method).values() for name in _ours(hint)}
     told = {word.strip(".,:()") for method in methods for word in (method.__doc__ or "").split()}
-    errors = {word for word in told if hasattr(headwater, word) or word.endswith(("Error", "Unreachable", "Answered"))}
+    errors = {
+        word for word in told if word[:1].isupper() and word.endswith(("Error", "Unreachable", "Answered", "Large"))
+    }
     assert {"Prompt", "Reward", "Scored"} <= names
+    assert {"NotAnswered", "SchemaError", "EventTooLarge"} <= errors
     assert (names | errors) - {*headwater.__all__} == set()
 
 

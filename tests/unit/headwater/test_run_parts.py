@@ -13,7 +13,7 @@ from headwater.files.export import export_model
 from headwater.files.run_directory import RunDirectory
 from headwater.look.ledger_check import verdict
 from headwater.measure.held_out import evaluation_set, training_prompts
-from headwater.measure.scoring import domain_answers, file_answers, summary
+from headwater.measure.score import domain_answers, file_answers, summary
 from headwater.run.demo import demo_config
 from headwater.run.failures import in_words, refuses_restart
 from headwater.run.roles import ROLES, _present, role_called, role_of, stop_order  # pyright: ignore[reportPrivateUsage]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headwater.cli.common import Json, console, run
-from headwater.cli.scoring import Unenforced
+from headwater.cli.measure import Unenforced
 from headwater.errors import HeadwaterError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def judge(
 
     Example: headwater judge solution.py --tests test_solution.py
     """
-    from headwater.measure.judging import grader_for, read_program
+    from headwater.measure.judge import grader_for, read_program
     from sandbox.errors import GraderFault
 
     grader = grader_for(program, tests, language=language, function=function)

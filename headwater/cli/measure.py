@@ -41,7 +41,7 @@ def score(
 
     Example: headwater score --dataset answers.jsonl --json | jq .reward
     """
-    from headwater.measure.scoring import domain_answers, file_answers, score_answers, summary
+    from headwater.measure.score import domain_answers, file_answers, score_answers, summary
     from tasks.registry import domain_names, find_domain
 
     given = dataset in domain_names()

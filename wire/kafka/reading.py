@@ -1,6 +1,9 @@
 """Reading topics as any user may: every partition, no consumer group, nothing committed."""
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self
 
 from aiokafka import TopicPartition
 
@@ -32,6 +35,29 @@ async def begin_and_end_offsets(settings: KafkaSettings, places: Sequence[Place]
             begins = await consumer.beginning_offsets(list(names.values()))
         ends = await offsets.end_offsets(consumer, settings, names.values())
     return {place: (begins[name], ends[name]) for place, name in names.items()}
+
+
+class EndOffsets:
+    """Asks where partitions end, again and again over one connection. Use as `async with`."""
+
+    def __init__(self, settings: KafkaSettings) -> None:
+        self._settings = settings
+        self._resources = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        self._probe = await self._resources.enter_async_context(probe(self._settings))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._resources.aclose()
+
+    async def of(self, places: Sequence[Place]) -> dict[Place, int]:
+        """The offset that the next record of each will have. Raises BrokerUnreachable."""
+        names = {place: TopicPartition(self._settings.name(place[0]), place[1]) for place in places}
+        ends = await offsets.end_offsets(self._probe, self._settings, names.values())
+        return {place: ends[name] for place, name in names.items()}
 
 
 async def end_offsets(settings: KafkaSettings, topics: Iterable[str]) -> dict[Place, int]:
