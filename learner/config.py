@@ -16,7 +16,7 @@ DtypeChoice = Dtype | Literal["auto"]
 class Training(BaseModel):
     """What the learner does with a batch, and when the run is over: a table of the run's TOML."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     batch_groups: Count
     """B: groups an update."""

@@ -15,7 +15,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class _Source(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class DomainData(_Source):

@@ -1,76 +1,31 @@
-"""The settings of a run, as pydantic models. Reading and merging them is `config_load`'s business.
+"""The settings of a run: the tables that the packages own, composed, and those of the front door itself.
 
-A setting without which a run means nothing has no default; every other default is here, once.
+A setting without which a run means nothing has no default; every other default stands once, where it is owned.
+Reading and merging is `load`'s business.
 """
 
 import re
-from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headwater.config.dtypes import check_dtypes
 from headwater.errors import ConfigError
-from learner.config import DtypeChoice, Training
+from learner.config import Training
+from streams.config import EngineConfig, GradingConfig, SamplingConfig
 from tasks.config import Data
 
 _NAME = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=_NAME)]
 Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=0)]
 GIB = 1 << 30
 
 
 class Section(BaseModel):
     """A table of the TOML: frozen, and no key beyond those named."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
-
-
-class SamplingConfig(Section):
-    """How answers are drawn."""
-
-    group_size: Count
-    """Answers to one prompt."""
-    max_new_tokens: Count
-    temperature: Annotated[float, Field(gt=0, le=4)] = 1.0
-    stop: tuple[str, ...] = ()
-    """An answer also ends with the token that completes one of these texts."""
-    deadline_seconds: Positive = 900.0
-    """From a group's admission to its end."""
-
-
-class EngineConfig(Section):
-    """What samples the answers."""
-
-    kind: Literal["transformers", "recorded"] = "transformers"
-    workers: Count = 1
-    """Rollout worker processes."""
-    device: Literal["cpu", "cuda"] = "cpu"
-    dtype: DtypeChoice = "auto"
-    threads: Annotated[int, Field(ge=0)] = 0
-    """CPU threads of one rollout worker; 0: as many as cores."""
-    max_batch: Count = 32
-    """Answers sampled side by side."""
-    recorded_answers: Path | None = None
-    """`recorded`: a file of answers (for tests)."""
-
-    @model_validator(mode="after")
-    def _has_answers(self) -> "EngineConfig":
-        if self.kind == "recorded" and self.recorded_answers is None:
-            raise ValueError("engine `recorded` needs `recorded_answers`, the file of answers")
-        if self.kind != "recorded" and self.recorded_answers is not None:
-            raise ValueError("`recorded_answers` has no effect with another engine than `recorded`")
-        return self
-
-
-class GradingConfig(Section):
-    """Where answers are judged."""
-
-    sandbox_workers: Count = 1
-    """Sandbox worker processes."""
-    allow_unenforced: tuple[str, ...] = ()
-    """Limits that this host need not be able to enforce, by the names that `headwater doctor` gives them."""
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
 
 class EvaluationConfig(Section):
@@ -82,7 +37,7 @@ class EvaluationConfig(Section):
     new_template_prompts: Count = 20
     """Of a second set: templates that are never trained on."""
     seed: int = 10_007
-    deadline_seconds: Positive = 1800.0
+    deadline_seconds: Seconds = 1800.0
     """From an evaluation group's admission to its end."""
     max_open_groups: Count = 64
     """Evaluation groups admitted at once: the bound of their own (invariant 6)."""

@@ -86,18 +86,15 @@ async def _rollout(context: "RoleContext") -> None:
 
     config = context.config()
     engine = config.engine
+    _present("engine.device", engine.device)
+    settled = {"dtype": _settled("engine.dtype", engine.dtype), "threads": engine.threads or usable_cores()}
     await run_rollout_worker(
         RolloutConfig(
             name=context.instance_id,
             run_directory=context.directory.path,
-            engine=engine.kind,
+            engine=engine.model_copy(update=settled),
             model_directory=await model_directory(config.model) if engine.kind == "transformers" else None,
-            device=_present("engine.device", engine.device),
-            dtype=_settled("engine.dtype", engine.dtype),
-            num_threads=engine.threads or usable_cores(),
-            max_batch=engine.max_batch,
             seed=config.seed,
-            recorded_answers=engine.recorded_answers,
         ),
         context.settings,
         context.metrics,

@@ -14,10 +14,11 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 from schemas import Cancel, Event, Generation, UnscorableReason, WeightUpdate
 from schemas.topics import GENERATIONS, ROLLOUTS
+from streams.config import EngineConfig
 from streams.rollout.engines.base import Completion, Engine, EngineError, PromptTooLong, SampleRequest
 from streams.rollout.follower import PolicyFollower, VersionGone
 from streams.rollout.plan import is_too_late, remaining_samples, rollout_of, unscorable_rollout
@@ -55,18 +56,11 @@ class RolloutConfig:
     """This worker's own name among the run's, e.g. `rollout-0`: the same after a restart."""
     run_directory: Path
     """Holds `state/<name>/`: the journal and the cache of weights."""
-    engine: Literal["transformers", "recorded"]
+    engine: EngineConfig
+    """Its section of the run's settings, with a dtype that is chosen."""
     model_directory: Path | None
     """`transformers`: the Hugging Face directory of the model; its weights are replaced by the stream's first."""
-    device: str = "cpu"
-    dtype: Literal["float32", "bfloat16"] = "float32"
-    num_threads: int | None = None
-    """CPU threads of the engine; None: as many as cores."""
-    max_batch: int
-    """Answers sampled side by side."""
     seed: int
-    recorded_answers: Path | None = None
-    """`recorded`: the file of answers."""
 
     @property
     def state_directory(self) -> Path:
@@ -103,7 +97,7 @@ async def sample_with(
     try:
         await engine.start()
         async with LogReader(settings) as reader, Publisher(settings, NAME) as publisher:
-            hop = RolloutWorker(engine, follower, publisher, Takeover(reader), metrics, config.max_batch)
+            hop = RolloutWorker(engine, follower, publisher, Takeover(reader), metrics, config.engine.max_batch)
             await run_together(
                 run_consumer_hop(
                     hop,
@@ -124,25 +118,28 @@ async def sample_with(
 
 def make_engine(config: RolloutConfig) -> Engine:
     """The engine by its name. Only `transformers` imports torch. Raises ValueError for what it lacks."""
-    if config.engine == "recorded":
+    chosen = config.engine
+    if chosen.kind == "recorded":
         from streams.rollout.engines.recorded import RecordedEngine
 
-        if config.recorded_answers is None:
+        if chosen.recorded_answers is None:
             raise ValueError("engine `recorded` needs `recorded_answers`, the file of answers")
-        return RecordedEngine(config.recorded_answers)
+        return RecordedEngine(chosen.recorded_answers)
     import torch
 
     from streams.rollout.engines.transformers_engine import TransformersEngine
 
     if config.model_directory is None:
         raise ValueError("engine `transformers` needs `model_directory`")
+    if chosen.dtype == "auto":
+        raise ValueError("engine `transformers` needs a dtype: float32 or bfloat16")
     return TransformersEngine(
         config.model_directory,
-        device=config.device,
-        dtype={"float32": torch.float32, "bfloat16": torch.bfloat16}[config.dtype],
-        max_batch=config.max_batch,
+        device=chosen.device,
+        dtype={"float32": torch.float32, "bfloat16": torch.bfloat16}[chosen.dtype],
+        max_batch=chosen.max_batch,
         seed=config.seed,
-        num_threads=config.num_threads,
+        num_threads=chosen.threads or None,
     )
 
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from streams.collect.collect import Collect
+from streams.config import EngineConfig
 from streams.grading.dispatch import Dispatch
 from streams.grading.reward import RewardHop
 from streams.grading.sandbox_worker import SandboxWorker
@@ -49,11 +50,9 @@ async def run(name: str, directory: Path) -> None:
         rollout = RolloutConfig(
             name=name,
             run_directory=directory,
-            engine="recorded",
+            engine=EngineConfig(kind="recorded", max_batch=8, recorded_answers=answers),
             model_directory=None,
-            max_batch=8,
             seed=0,
-            recorded_answers=answers,
         )
         await sample_with(RecordedEngine(answers, delay_seconds=ANSWER_SECONDS), rollout, settings, metrics, stop)
     else:

@@ -11,6 +11,7 @@ import pytest
 
 from schemas import Cancel, PolicyVersion, Rollout, Unscorable, UnscorableReason
 from schemas.tokens import unpack_token_ids
+from streams.config import EngineConfig
 from streams.rollout.engines.base import Engine, EngineError
 from streams.rollout.engines.recorded import RecordedEngine
 from streams.rollout.worker import EngineFailed, RolloutConfig, run_rollout_worker, sample_with
@@ -37,16 +38,14 @@ def config(directory: Path) -> RolloutConfig:
     return RolloutConfig(
         name="rollout-0",
         run_directory=directory,
-        engine="recorded",
+        engine=EngineConfig(kind="recorded", max_batch=8, recorded_answers=answers),
         model_directory=None,
-        max_batch=8,
         seed=0,
-        recorded_answers=answers,
     )
 
 
 def engine(directory: Path, delay_seconds: float, **rest: int) -> RecordedEngine:
-    file = config(directory).recorded_answers
+    file = config(directory).engine.recorded_answers
     assert file is not None
     return RecordedEngine(file, delay_seconds=delay_seconds, **rest)
 
@@ -231,7 +230,7 @@ class Dying(RecordedEngine):
 async def test_an_engine_that_fails_ends_the_worker_and_nothing_is_committed(
     kafka: KafkaSettings, tmp_path: Path
 ) -> None:
-    file = config(tmp_path).recorded_answers
+    file = config(tmp_path).engine.recorded_answers
     assert file is not None
     async with writer(kafka) as role, window(kafka, "rollouts") as log:
         await role.send_all([weights(tmp_path, 1, 0), generation("g")])
