@@ -34,7 +34,8 @@ class Training(BaseModel):
     """The ratio against the behaviour policy stays in [1 − clip_low, 1 + clip_high]."""
     max_grad_norm: Positive = 1.0
     micro_batch_tokens: Count = 4096
-    """Padded tokens of one forward and backward pass; a longer sequence goes alone."""
+    """Padded tokens of one forward and backward pass at most; fewer where they would take more than a few seconds. A
+    longer sequence goes alone."""
     zero_stage: Literal[1, 2, 3] = 1
     """DeepSpeed ZeRO. Not 0: its step would not refuse a NaN."""
     dtype: DtypeChoice = "auto"

@@ -88,6 +88,7 @@ def update_line(
         "tokens": result.tokens,
         "trainable_tokens": result.trainable_tokens,
         "micro_batches": result.micro_batches,
+        "longest_micro_batch_seconds": result.longest_micro_batch_seconds,
         "seconds": msgspec.to_builtins(seconds),
         "learner_idle_share": seconds.wait / seconds.total if seconds.total else 0.0,
         "warnings": list(warnings),
@@ -105,6 +106,7 @@ def show(
     """The same on /metrics."""
     metrics.step_seconds.observe(seconds.step)
     metrics.wait_seconds.inc(seconds.wait)
+    metrics.micro_batch_seconds.set(result.longest_micro_batch_seconds)
     if publication is not None:
         metrics.publish_kl.set(publication.kl)
     if not result.applied:

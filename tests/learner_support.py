@@ -60,6 +60,7 @@ def learner_config(directory: Path, model_directory: Path, **changes: Any) -> Le
         "weight_decay": 0.1,
         "max_grad_norm": 0.5,
         "micro_batch_tokens": 64,
+        "dtype": "float32",
         "threads": 1,
         "checkpoint_every_updates": 1,
         "keep_snapshots": 2,

@@ -98,6 +98,11 @@ class Metrics:
         self.gradient_norm = Gauge(
             "headwater_gradient_norm", "Gradient norm of the newest step, before clipping.", registry=registry
         )
+        self.micro_batch_seconds = Gauge(
+            "headwater_micro_batch_seconds",
+            "The newest step's longest micro-batch: a stop waits so long.",
+            registry=registry,
+        )
         self.publish_kl = Gauge(
             "headwater_publish_kl_nats", "KL(published ‖ trained policy) of the newest snapshot.", registry=registry
         )

@@ -31,6 +31,7 @@ from schemas.roles import RoleName
 from wire.kafka.settings import KafkaSettings
 
 BUSY_SECONDS = "headwater_busy_seconds_total"
+MICRO_BATCH_SECONDS = "headwater_micro_batch_seconds"
 
 
 async def run_up(
@@ -85,10 +86,17 @@ async def run_up(
                         display.enter("stopping")
                         await stack.stop_roles()
                 except Interrupted:
-                    display.enter("stopping in order; another Ctrl-C ends everything at once")
+                    waits = await _learner_waits(directory)
+                    display.enter(f"stopping in order{waits}; another Ctrl-C ends everything at once")
                     raise
         except Interrupted as error:
             raise Interrupted(f"stopped. {resume}") from error
+
+
+async def _learner_waits(directory: RunDirectory) -> str:
+    """What a stop waits for longest, in words; empty where no step was measured yet."""
+    seconds = total(await scrape(directory.logs), MICRO_BATCH_SECONDS)
+    return f": the learner finishes a micro-batch (about {max(1, round(seconds))} s) and saves" if seconds else ""
 
 
 async def _keep_stage_seconds(directory: RunDirectory) -> None:

@@ -6,7 +6,7 @@ third of the tokens. Rows end at `PACKED_ROW_TOKENS`: attention is over the whol
 and go one to a row, as a plain causal sequence.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,19 +79,17 @@ def pack(samples: Sequence[Sample], max_tokens: int) -> list[Row]:
     return rows
 
 
-def micro_batches(rows: Sequence[Row], max_tokens: int) -> list[list[Row]]:
+def micro_batches(rows: Sequence[Row], max_tokens: Callable[[], int]) -> Iterator[list[Row]]:
     """Cut into parts of at most `max_tokens` padded tokens, similar lengths together, longest first.
 
-    A row longer than that goes alone. The cut never changes the step: the loss has one denominator.
+    The bound is asked anew for each part. A row longer than that goes alone. The cut never changes the step: the loss
+    has one denominator.
     """
-    parts: list[list[Row]] = []
-    width = 0
-    for row in sorted(rows, key=lambda row: -row.tokens):
-        if not parts or (len(parts[-1]) + 1) * width > max_tokens:
-            parts.append([])
-            width = row.tokens
-        parts[-1].append(row)
-    return parts
+    waiting = sorted(rows, key=lambda row: -row.tokens)
+    while waiting:
+        count = max(1, max_tokens() // waiting[0].tokens)
+        yield waiting[:count]
+        waiting = waiting[count:]
 
 
 def collate(rows: Sequence[Row]) -> MicroBatch:

@@ -25,6 +25,9 @@ from learner.training.operator_build import exclusive_build
 from learner.training.policy import Policy, check_parity, load_policy
 from learner.training.rounding import dithered
 
+REDUCE_BUCKET_ENTRIES = 1 << 22
+GROUP_ENTRIES = 1 << 24
+"""Of an optimizer group; a larger matrix has one of its own."""
 _SEEDS_OF_A_RANK = 1 << 20
 """More than a model has tensors."""
 
@@ -129,13 +132,16 @@ def warmup(update: int, warmup_updates: int) -> float:
 
 def deepspeed_config(training: Training, world_size: int) -> dict[str, Any]:
     """DeepSpeed's settings. The batch sizes are formal: the caller accumulates and divides."""
+    # by default ZeRO-1 copies all gradients into a buffer before its step: as much memory again as they have
+    small = {"contiguous_gradients": False, "reduce_bucket_size": REDUCE_BUCKET_ENTRIES}
+    of_stage: dict[str, Any] = small if training.zero_stage == 1 else {}
     return {
         "train_micro_batch_size_per_gpu": 1,
         "gradient_accumulation_steps": 1,
         "train_batch_size": world_size,
         "managed_gradient_accumulation": False,
         "gradient_clipping": training.max_grad_norm,
-        "zero_optimization": {"stage": training.zero_stage, "overlap_comm": False},
+        "zero_optimization": {"stage": training.zero_stage, "overlap_comm": False, **of_stage},
         "bf16": {"enabled": training.dtype == "bfloat16"},
         # micro-batches add up in float32, so that how a batch is cut does not change the step
         "data_types": {"grad_accum_dtype": "fp32"},
@@ -144,12 +150,24 @@ def deepspeed_config(training: Training, world_size: int) -> dict[str, Any]:
 
 
 def _parameter_groups(policy: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Matrices decay; norms and biases do not."""
+    """Matrices decay; norms and biases do not.
+
+    Of bounded size: the step makes a flat copy of one group's gradients at a time.
+    """
     parameters = [parameter for parameter in policy.parameters() if parameter.requires_grad]
-    return [
-        {"params": [parameter for parameter in parameters if parameter.dim() >= 2], "weight_decay": weight_decay},
-        {"params": [parameter for parameter in parameters if parameter.dim() < 2], "weight_decay": 0.0},
-    ]
+    groups: list[dict[str, Any]] = []
+    for decay, alike in (
+        (weight_decay, [parameter for parameter in parameters if parameter.dim() >= 2]),
+        (0.0, [parameter for parameter in parameters if parameter.dim() < 2]),
+    ):
+        room = 0
+        for parameter in alike:
+            if parameter.numel() > room:
+                groups.append({"params": [], "weight_decay": decay})
+                room = GROUP_ENTRIES
+            groups[-1]["params"].append(parameter)
+            room -= parameter.numel()
+    return groups
 
 
 def _join_process_group(device: str) -> tuple[int, int]:

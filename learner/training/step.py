@@ -1,7 +1,7 @@
 """One optimizer step over the micro-batches of one batch."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -10,6 +10,8 @@ from learner.algorithms.losses import LOG_RATIO_BOUND, clipped, log_ratio, ppo_c
 from learner.errors import NonFiniteWeights
 from learner.training.batch import PACKED_ROW_TOKENS, MicroBatch, collate, micro_batches, pack
 from learner.training.engine import Engine
+from learner.training.memory import give_back_memory
+from learner.training.pace import Pace
 from learner.training.samples import Sample
 
 
@@ -35,6 +37,8 @@ class StepResult:
     """All tokens of the sequences, without padding, prompts counted for each answer."""
     trainable_tokens: int
     micro_batches: int
+    longest_micro_batch_seconds: float = field(compare=False)
+    """What a stop had to wait for at most."""
     learning_rate: float
 
 
@@ -54,24 +58,28 @@ def optimizer_step(
     engine: Engine,
     samples: Sequence[Sample],
     clip: Clip,
-    micro_batch_tokens: int,
+    pace: Pace,
     abandoned: Callable[[], bool] = lambda: False,
 ) -> StepResult:
-    """Train on `samples` once. However they are cut into micro-batches, the step is the same.
+    """Train on `samples` once. However `pace` has them cut into micro-batches, the step is the same.
 
     Raises NonFiniteWeights when a finite gradient made weights that are not: then this process must end without
     keeping anything. Raises StepAbandoned before a micro-batch when `abandoned()`: no further step may follow, for
     gradients are left behind.
     """
+    pace.longest_seconds = 0.0
     denominator = float(sum(sample.trainable_tokens for sample in samples))
-    rows = pack(samples, min(PACKED_ROW_TOKENS, micro_batch_tokens) if engine.shares_prompts else 0)
-    parts = micro_batches(rows, micro_batch_tokens)
+    rows = pack(samples, min(PACKED_ROW_TOKENS, pace.tokens) if engine.shares_prompts else 0)
     totals = _Totals()
     learning_rate = float(engine.deepspeed.get_lr()[0])
-    for part in parts:
+    for part in micro_batches(rows, lambda: pace.tokens):
         if abandoned():
             raise StepAbandoned
-        _accumulate(engine, collate(part), clip, denominator, totals)
+        batch = collate(part)
+        with pace.timed(batch.input_ids.numel()):
+            _accumulate(engine, batch, clip, denominator, totals)
+        totals.micro_batches += 1
+    give_back_memory()
     engine.deepspeed.step()
     applied = bool(engine.deepspeed.was_step_applied())
     if applied:
@@ -94,7 +102,8 @@ def optimizer_step(
         clip_fraction=totals.clipped,
         tokens=sum(len(sample.token_ids) for sample in samples),
         trainable_tokens=int(denominator),
-        micro_batches=len(parts),
+        micro_batches=totals.micro_batches,
+        longest_micro_batch_seconds=pace.longest_seconds,
         learning_rate=learning_rate,
     )
 
@@ -106,6 +115,7 @@ class _Totals:
     fresh_mismatch: float = 0.0
     fresh: int = 0
     entropy: float = 0.0
+    micro_batches: int = 0
     ratio: float = 0.0
     ratio_min: float = float("inf")
     ratio_max: float = 0.0

@@ -17,6 +17,7 @@ import torch
 from learner.config import LearnerConfig
 from learner.training.checkpoint import load_checkpoint, save_checkpoint
 from learner.training.engine import Engine, start_engine
+from learner.training.pace import Pace
 from learner.training.probe import Probe, Publication
 from learner.training.samples import samples_of
 from learner.training.step import Clip, StepAbandoned, StepResult, optimizer_step
@@ -33,6 +34,7 @@ class Trainer:
         self._abandon = threading.Event()
         self._engine: Engine | None = None
         self._probe: Probe | None = None
+        self._pace = Pace(config.training.micro_batch_tokens)
 
     async def __aenter__(self) -> Self:
         return self
@@ -85,7 +87,7 @@ class Trainer:
             samples = samples_of(groups, age)
             self.probe.settle(samples)
             try:
-                return optimizer_step(self.engine, samples, clip, training.micro_batch_tokens, self._abandon.is_set)
+                return optimizer_step(self.engine, samples, clip, self._pace, self._abandon.is_set)
             except StepAbandoned:
                 return None
 

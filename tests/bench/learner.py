@@ -14,6 +14,7 @@ import torch
 
 from learner.config import LearnerConfig, Training
 from learner.training.engine import start_engine
+from learner.training.pace import Pace
 from learner.training.samples import Sample
 from learner.training.step import Clip, optimizer_step
 from tests.bench.measure import Measurement, alternate
@@ -37,6 +38,7 @@ async def run(quick: bool) -> dict[str, Any]:
         directory = await bench_model(quick, Path(scratch))
         engine = start_engine(_config(directory, Path(scratch)))
         samples = make_samples(groups, engine.vocabulary)
+        pace = Pace(MICRO_BATCH_TOKENS)
         tokens = sum(len(sample.token_ids) for sample in samples)
         plain = PlainStep(directory)
         one_answer_a_row = replace(engine, shares_prompts=False)
@@ -50,8 +52,8 @@ async def run(quick: bool) -> dict[str, Any]:
             return side
 
         sides = {
-            "ours": timed(lambda: optimizer_step(engine, samples, CLIP, MICRO_BATCH_TOKENS)),
-            "unshared": timed(lambda: optimizer_step(one_answer_a_row, samples, CLIP, MICRO_BATCH_TOKENS)),
+            "ours": timed(lambda: optimizer_step(engine, samples, CLIP, pace)),
+            "unshared": timed(lambda: optimizer_step(one_answer_a_row, samples, CLIP, pace)),
             "plain": timed(lambda: plain.step(samples)),
         }
         with steps("learner", 3 * rounds + 3) as advance:

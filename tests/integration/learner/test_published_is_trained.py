@@ -15,6 +15,7 @@ from torch import Tensor
 from learner.config import Dtype, LearnerConfig
 from learner.training.batch import collate, pack
 from learner.training.engine import Engine, start_engine
+from learner.training.pace import Pace
 from learner.training.probe import Probe, Publication
 from learner.training.samples import Sample
 from learner.training.step import Clip, optimizer_step
@@ -97,7 +98,7 @@ async def train(
     for update in range(1, UPDATES + 1):
         samples = await answers(sampler)
         probe.settle(samples)
-        assert optimizer_step(engine, samples, Clip(0.2, 0.28), 256).applied
+        assert optimizer_step(engine, samples, Clip(0.2, 0.28), Pace(256)).applied
         await publish(update)
     look(engine, await answers(sampler))
     return publications

@@ -29,11 +29,14 @@ def test_a_full_row_is_followed_by_another():
 
 def test_micro_batches_keep_to_the_budget_and_lose_nothing():
     rows = pack([sample([1], [2] * length) for length in (3, 30, 7, 5, 9, 100)], max_tokens=0)
-    parts = micro_batches(rows, max_tokens=40)
+    parts = list(micro_batches(rows, lambda: 40))
     assert sorted(row.tokens for part in parts for row in part) == [3, 5, 7, 9, 30, 100]
     for part in parts:
         assert len(part) == 1 or len(part) * max(row.tokens for row in part) <= 40
     assert [[row.tokens for row in part] for part in parts] == [[100], [30], [9, 7, 5, 3]]
+    bounds = iter([10, 60, 7, 10])  # it may change from one to the next
+    parts = micro_batches(rows, lambda: next(bounds))
+    assert [[row.tokens for row in part] for part in parts] == [[100], [30, 9], [7], [5, 3]]
 
 
 def test_alone_each_answer_is_a_plain_causal_row():

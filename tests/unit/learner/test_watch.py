@@ -22,6 +22,7 @@ RESULT = StepResult(
     tokens=100,
     trainable_tokens=50,
     micro_batches=1,
+    longest_micro_batch_seconds=1.0,
     learning_rate=1e-5,
 )
 
