@@ -6,12 +6,11 @@ A blob must outlive the retention of the topic that names it.
 import asyncio
 import hashlib
 import uuid
-from typing import Any
 
-import fsspec
 import msgspec
 
 from wire.errors import BlobMismatch
+from wire.uris import file_system, uri_of
 
 
 class BlobRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +25,7 @@ class BlobStore:
     """Blobs under one root: any URL that fsspec knows (`file://`, `s3://`, …) or a path."""
 
     def __init__(self, root: str) -> None:
-        self._root = root.rstrip("/")
+        self._root = uri_of(root).rstrip("/")
 
     async def put(self, data: bytes) -> BlobRef:
         """Store the bytes; the same bytes again cost a look. The blob is whole or not there."""
@@ -41,7 +40,7 @@ class BlobStore:
 
 
 def _put(uri: str, data: bytes) -> None:
-    files, path = _resolve(uri)
+    files, path = file_system(uri)
     if files.exists(path) and files.size(path) == len(data):
         return
     parent = path.rpartition("/")[0]
@@ -57,7 +56,7 @@ def _put(uri: str, data: bytes) -> None:
 
 
 def _get(ref: BlobRef) -> bytes:
-    files, path = _resolve(ref.uri)
+    files, path = file_system(ref.uri)
     try:
         data: bytes = files.cat_file(path)
     except FileNotFoundError as error:
@@ -65,7 +64,3 @@ def _get(ref: BlobRef) -> bytes:
     if hashlib.sha256(data).hexdigest() != ref.sha256:
         raise BlobMismatch(f"blob {ref.uri} holds {len(data):,} bytes that are not those of its digest")
     return data
-
-
-def _resolve(uri: str) -> tuple[Any, str]:  # fsspec's own types say text or bytes everywhere
-    return fsspec.core.url_to_fs(uri)

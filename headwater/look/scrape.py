@@ -9,6 +9,8 @@ from typing import NamedTuple
 from prometheus_client.parser import text_string_to_metric_families
 
 _TIMEOUT_SECONDS = 2.0
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""No proxy of `http_proxy` knows this machine's own ports."""
 
 
 class Sample(NamedTuple):
@@ -39,7 +41,7 @@ def _port_files(logs: Path) -> list[Path]:
 def _scrape_one(role: str, port_file: Path) -> list[Sample]:
     try:
         port = int(port_file.read_text())
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=_TIMEOUT_SECONDS) as answer:
+        with _DIRECT.open(f"http://127.0.0.1:{port}/metrics", timeout=_TIMEOUT_SECONDS) as answer:
             text: str = answer.read().decode()
     except (OSError, ValueError):  # it is starting, or has just ended
         return []

@@ -8,10 +8,9 @@ import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import fsspec
-
 from schemas import Snapshot, WeightFile
 from wire.errors import SnapshotMismatch
+from wire.uris import file_system, uri_of
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +22,8 @@ def describe(directory: str | Path, version: int) -> Snapshot:
 
     Raises SnapshotMismatch when there is no file in it.
     """
-    uri = Path(directory).resolve().as_uri() if isinstance(directory, Path) or "://" not in directory else directory
-    files, root = _resolve(uri)
+    uri = uri_of(directory)
+    files, root = file_system(uri)
     names = sorted(path[len(root) :].lstrip("/") for path in files.find(root))
     if not names:
         raise SnapshotMismatch(f"{uri} holds no files")
@@ -59,7 +58,7 @@ def _fetch(snapshot: Snapshot, cache: Path, keep: int) -> Path:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         try:
-            files, root = _resolve(snapshot.uri)
+            files, root = file_system(snapshot.uri)
             for file in snapshot.files:
                 _copy(files, f"{root}/{file.name}", file, unfinished / file.name, snapshot)
             unfinished.replace(target)  # whole, or not there
@@ -106,8 +105,3 @@ def _digest(files: Any, path: str) -> str:
         while chunk := reading.read(_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def _resolve(uri: str) -> tuple[Any, str]:  # fsspec's own types say text or bytes everywhere
-    files, path = fsspec.core.url_to_fs(uri)
-    return files, path.rstrip("/")

@@ -49,6 +49,7 @@ class Up:
         self.runs = runs
         self.model = model
         self.answers = runs.parent / "answers.jsonl"
+        self.answers.parent.mkdir(parents=True, exist_ok=True)
         self.answers.write_text(json.dumps({"prompt": None, "answers": ANSWERS}) + "\n")
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -133,7 +134,8 @@ class Up:
 
 @pytest.fixture
 def up(tmp_path: Path, model_directory: Path) -> Iterator[Up]:
-    started = Up(tmp_path / "runs", model_directory)
+    # whatever a folder may be called
+    started = Up(tmp_path / "a b é日本+%41#&=@:;[x]" / "runs", model_directory)
     yield started
     started.kill()
 

@@ -1,5 +1,6 @@
 """A snapshot arrives whole and as announced, or not at all."""
 
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,15 @@ def test_the_manifest_names_every_file_with_its_size_and_digest(model: Path) -> 
 
 def test_path_text_and_url_describe_the_same(model: Path) -> None:
     assert describe(model, 1) == describe(str(model), 1) == describe(model.as_uri(), 1)
+
+
+@pytest.mark.parametrize("name", [*"é日+%#&=@;?*~", "a b", "%41", "a:b", "a::b", "[ab]"])
+async def test_a_folder_may_have_any_name(model: Path, tmp_path: Path, name: str) -> None:
+    moved = Path(shutil.move(model, tmp_path / name))
+    snapshot = describe(moved, 1)
+    copy = await fetch(snapshot, tmp_path / f"cache {name}", keep=2)
+    assert (copy / "tokenizer" / "vocab.txt").read_text() == "a b c"
+    assert describe(str(moved), 1) == describe(snapshot.uri, 1) == snapshot
 
 
 async def test_a_fetched_copy_is_the_same(model: Path, tmp_path: Path) -> None:
