@@ -44,7 +44,7 @@ def demo(
     from functools import partial
 
     from headwater.run.demo import demo_config
-    from headwater.run.precision import settled
+    from headwater.run.precision import as_recorded, settled
 
     chosen = name or _free_name(runs, "demo")
     build = partial(
@@ -53,7 +53,7 @@ def demo(
     directory, settings = _new(runs, chosen), given_kafka(bootstrap, prefix)
     first, notes = run(settled(build()))
     # what the learner calculates in decides how fast it may learn
-    _up(build(dtype=first.training.dtype), directory, settings, notes)
+    _up(as_recorded(build(dtype=first.training.dtype), first), directory, settings, notes)
 
 
 def init(
