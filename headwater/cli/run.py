@@ -41,19 +41,14 @@ def demo(
 
     Example: headwater demo --seed 1 --name first
     """
-    from functools import partial
-
     from headwater.run.demo import demo_config
-    from headwater.run.precision import as_recorded, settled
+    from headwater.run.precision import settled
 
     chosen = name or _free_name(runs, "demo")
-    build = partial(
-        demo_config, model=model, seed=seed, name=chosen, max_updates=max_updates, overrides=tuple(set_ or ())
-    )
+    config = demo_config(model=model, seed=seed, name=chosen, max_updates=max_updates, overrides=set_ or [])
     directory, settings = _new(runs, chosen), given_kafka(bootstrap, prefix)
-    first, notes = run(settled(build()))
-    # what the learner calculates in decides how fast it may learn
-    _up(as_recorded(build(dtype=first.training.dtype), first), directory, settings, notes)
+    config, notes = run(settled(config))
+    _up(config, directory, settings, notes)
 
 
 def init(

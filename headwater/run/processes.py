@@ -76,7 +76,9 @@ async def start_process(spec: RoleSpec) -> asyncio.subprocess.Process:
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=dies_with_parent(),
-            env={**os.environ, **spec.environment},
+            # a thread that spins while it waits for another takes that one's core from it: learner, sampler and judged
+            # programs share the cores (a matrix product with two threads took up to thirty times as long)
+            env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ, **spec.environment},
         )
 
 

@@ -12,7 +12,7 @@ import typer
 
 from tests.bench.output import save, show
 
-PARTS = ("grade_path", "sandbox", "sampler", "learner", "run")
+PARTS = ("grade_path", "sandbox", "sampler", "learner", "run", "trl")
 
 
 def main(

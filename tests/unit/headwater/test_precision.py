@@ -11,7 +11,6 @@ from headwater.run.cores import usable_cores
 from headwater.run.demo import demo_config
 from headwater.run.precision import Speeds, as_recorded, measure_speeds, settle, settled
 from headwater.run.roles import _settled  # pyright: ignore[reportPrivateUsage]
-from learner.config import Dtype
 
 # GFLOP/s of one thread, 480x576x1536: an EPYC with avx512_bf16 and a Xeon without AMX
 EPYC = Speeds({"float32": 81, "bfloat16": 183}, {"float32": 77, "bfloat16": 177})
@@ -88,16 +87,6 @@ def test_a_role_without_a_chosen_type_says_so() -> None:
     assert _settled("training.dtype", "float32") == "float32"
     with pytest.raises(ConfigError, match=r"training\.dtype is auto"):
         _settled("training.dtype", "auto")
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_the_demo_learns_as_fast_as_its_type_bears(dtype: Dtype) -> None:
-    chosen = demo_config(model="m", seed=0, name="n", dtype=dtype)
-    assert dtypes(chosen) == (dtype, dtype)
-    slower = demo_config(model="m", seed=0, name="n", dtype="float32")
-    assert chosen.training.learning_rate >= slower.training.learning_rate
-    given = demo_config(model="m", seed=0, name="n", dtype=dtype, overrides=["training.learning_rate=1e-7"])
-    assert given.training.learning_rate == 1e-7
 
 
 def host(path: Path, siblings: dict[int, str]) -> Path:
