@@ -1,13 +1,12 @@
 """The sandbox for a trainer that is not ours: a line of answers on standard input, a line of rewards back.
 
-Each answer is `{"text", "grader"}`, each reward a number, or null where it could not be graded.
+Each answer is `{"text", "grader"}` (the grader as JSON), each reward a number, or null where it could not be graded.
 """
 
 import asyncio
 import json
 import os
 import sys
-from typing import Any
 
 import msgspec
 
@@ -26,8 +25,8 @@ async def main() -> None:
             print(json.dumps(await asyncio.gather(*(_reward(judge, answer) for answer in answers))), flush=True)
 
 
-async def _reward(judge: Judge, answer: dict[str, Any]) -> float | None:
-    grader = msgspec.convert(answer["grader"], FunctionGrader)
+async def _reward(judge: Judge, answer: dict[str, str]) -> float | None:
+    grader = msgspec.json.decode(answer["grader"], type=FunctionGrader)
     try:
         result = await judge.judge(program_of(answer["text"], grader), grader)
     except GraderFault:

@@ -30,7 +30,7 @@ class Grader:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         answers = [
-            {"text": completion[0]["content"], "grader": json.loads(one)}
+            {"text": completion[0]["content"], "grader": one}
             for completion, one in zip(completions, grader, strict=True)
         ]
         self._process.stdin.write(json.dumps(answers) + "\n")
