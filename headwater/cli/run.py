@@ -93,6 +93,7 @@ def up(
     import os
 
     from headwater.config.load import load_config
+    from headwater.config.paths import anchored
     from headwater.run.models import check_model
     from headwater.run.precision import as_recorded, settled
     from headwater.run.sources import check_data
@@ -105,6 +106,8 @@ def up(
         settings = as_recorded(settings, load_config(directory.config, {}))
         if settings.name != directory.name:
             settings = settings.model_copy(update={"name": directory.name})
+        check_data(settings)
+        check_model(settings.model)
     else:
         assert config is not None
         settings = load_config(config, os.environ, set_ or [])
@@ -116,7 +119,7 @@ def up(
                 typer.echo(f"warning: {warning}")
             return
         directory = _new(runs, settings.name)
-    settings, notes = run(settled(settings))
+    settings, notes = run(settled(anchored(settings)))
     _up(settings, directory, given_kafka(bootstrap, prefix or settings.broker.prefix), notes)
 
 

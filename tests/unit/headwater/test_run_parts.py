@@ -1,6 +1,7 @@
 """Small parts: the run directory's lock, sources, failures in words, the ledger's verdict, the client's events."""
 
 import asyncio
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from headwater.client import Answer, _key, _score_rollout, _scored  # pyright: ignore[reportPrivateUsage]
+from headwater.config.load import build_config
+from headwater.config.paths import anchored
 from headwater.errors import ConfigError, HeadwaterError, InputError, RunDirectoryError
 from headwater.files.export import export_model
 from headwater.files.run_directory import RunDirectory
@@ -140,6 +143,43 @@ def test_failures_are_told_in_their_own_words() -> None:
     assert in_words(ExceptionGroup("g", [BrokerUnreachable("a"), SandboxUnavailable("b")])) == "a; b"
     assert in_words(UnreadableData("no such file")) == "no such file"
     assert in_words(RuntimeError("a bug")) is None, "it keeps its traceback"
+
+
+def test_a_full_disk_is_told_as_itself_and_not_tried_again() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", "runs/x/checkpoints/a")
+    try:
+        try:
+            raise full
+        except OSError as error:
+            raise RuntimeError("[enforce fail at inline_container.cc] . unexpected pos 64 vs 0") from error
+    except RuntimeError as wrapped:
+        error = wrapped
+    for told in (full, error, ExceptionGroup("g", [full, BrokerUnreachable("no broker")])):
+        assert "no space is left on the disk of runs/x/checkpoints/a" in (in_words(told) or "")
+        assert refuses_restart(told)
+    safetensors = RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)")
+    assert "No space left on device" in (in_words(safetensors) or "")
+    assert refuses_restart(safetensors)
+    assert in_words(OSError(errno.EACCES, "denied")) is None
+
+
+def test_paths_of_a_run_hold_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model").mkdir()
+    files = [
+        {"kind": "file", "name": "a", "path": "a b.jsonl", "domain": "d"},
+        {"kind": "file", "name": "b", "path": "s3://bucket/b.jsonl", "domain": "d"},
+    ]
+    settings = {**CONFIG.model_dump(), "model": "model", "data": files}
+    settings["engine"] |= {"kind": "recorded", "recorded_answers": "answers.jsonl"}
+    config = anchored(build_config(settings))
+    assert config.model == str(tmp_path / "model")
+    assert [source.path for source in config.data if source.kind == "file"] == [
+        str(tmp_path / "a b.jsonl"),
+        "s3://bucket/b.jsonl",
+    ]
+    assert config.engine.recorded_answers == tmp_path / "answers.jsonl"
+    assert anchored(CONFIG).model == "m", "a name stays one"
 
 
 def test_a_gpu_that_is_not_there_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,3 +1,5 @@
+import errno
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,11 @@ def test_a_removed_directory_is_gone(tmp_path: Path):
     (tmp_path / "old" / "file").write_text("x")
     remove_directory(tmp_path / "old")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_what_went_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=4096))  # pyright: ignore
+    with pytest.raises(OSError, match=r"No space left on device.*made") as full, new_directory(tmp_path / "made"):
+        raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534")
+    assert full.value.errno == errno.ENOSPC
