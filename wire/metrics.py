@@ -72,9 +72,11 @@ class Metrics:
             ["domain", "scorable"],
             registry=registry,
         )
-        self.reward = Gauge("headwater_reward", "Mean raw reward of the newest groups.", ["domain"], registry=registry)
+        self._count_training(registry)
+        self._server: tuple[WSGIServer, Thread] | None = None
 
-        # sampling and training
+    def _count_training(self, registry: CollectorRegistry) -> None:
+        """Sampling and training."""
         self.tokens_sampled = Counter("headwater_tokens_sampled", "Completion tokens sampled.", registry=registry)
         self.groups_outstanding = Gauge(
             "headwater_groups_outstanding", "Train groups admitted and not ended.", registry=registry
@@ -124,8 +126,6 @@ class Metrics:
             "Tries to load published weights that failed: bytes gone or wrong, or of another model.",
             registry=registry,
         )
-
-        self._server: tuple[WSGIServer, Thread] | None = None
 
     async def serve(self, port: int = 0, *, port_file: Path | None = None) -> int:
         """Serve `/metrics` on this host and return the port; `port` 0: any free one.
