@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.run.processes import RestartBudget, RoleSpec, describe_exit, last_lines
+from headwater.run.processes import RestartBudget, RoleSpec, describe_exit, last_lines, start_process
 from headwater.run.supervisor import REFUSED, Supervisor
 
 SLEEPER = "import time\nprint('up', flush=True)\nwhile True: time.sleep(0.05)"
@@ -71,6 +71,18 @@ async def test_a_role_that_may_finish_is_done_and_not_restarted(tmp_path: Path) 
     await supervisor.start([role(tmp_path, "short", "pass")], may_finish=frozenset({"short"}))
     async with asyncio.timeout(20):
         await supervisor.finished("short")
+
+
+@pytest.mark.parametrize(("given", "policy"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+async def test_threads_of_roles_do_not_spin_unless_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str | None, policy: str
+) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_WAIT_POLICY", given)
+    spec = role(tmp_path, "threads", "import os\nprint(os.environ['OMP_WAIT_POLICY'])")
+    assert await (await start_process(spec)).wait() == 0
+    assert spec.log.read_text() == f"{policy}\n"
 
 
 async def test_roles_end_in_the_order_asked_for(tmp_path: Path) -> None:
