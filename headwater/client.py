@@ -26,15 +26,14 @@ from schemas import (
     Purpose,
     Reward,
     Rollout,
-    SchemaError,
     SourceEnd,
     Task,
     Trajectory,
 )
-from schemas.codec import decode
 from schemas.ids import rollout_digest
 from schemas.topics import EVALUATIONS, PROMPTS_PREFIX, REWARDS, ROLLOUTS, TopicSpec
 from tasks.files.checked import check_prompt
+from wire.kafka.events import glance
 from wire.kafka.publisher import Publisher
 from wire.kafka.reading import Place, end_offsets, read_topics
 from wire.kafka.records import Outgoing
@@ -140,14 +139,13 @@ class Client:
                 yield event
 
     async def events(
-        self, topic: TopicSpec, *, follow: bool = False, start: Mapping[Place, int] | None = None
+        self, topic: TopicSpec[Event], *, follow: bool = False, start: Mapping[Place, int] | None = None
     ) -> AsyncGenerator[Event]:
         """The readable events of a topic; what cannot be read is skipped (its first reader dead-letters it)."""
         async for record in read_topics(self.settings, [topic.name], follow=follow, start=start):
-            try:
-                yield decode(record.value, topic)
-            except SchemaError:
-                continue
+            event = glance(record, topic)
+            if event is not None:
+                yield event
 
     async def score(self, answers: Iterable[Answer], *, timeout_seconds: float = 600.0) -> AsyncGenerator[Scored]:
         """Send answers through the stream and yield each one's reward as it comes, in no particular order.

@@ -6,11 +6,8 @@ from contextlib import suppress
 
 from learner.book.feed import Ended, Feed
 from learner.training.samples import usable
-from schemas import UnknownVersion
-from schemas.codec import decode
-from schemas.errors import SchemaError
 from schemas.topics import TRAJECTORIES
-from wire.errors import UpgradeFirst
+from wire.kafka.events import EventReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Record
 from wire.kafka.tail import Tail
@@ -40,7 +37,7 @@ class Intake:
         self.wake = asyncio.Event()
         self._feed = feed
         self._trajectories = trajectories
-        self._publisher = publisher
+        self._events = EventReader(ROLE, publisher, metrics)
         self._metrics = metrics
         self._vocabulary = vocabulary
         self._record = record
@@ -65,13 +62,8 @@ class Intake:
             await asyncio.wait_for(self.wake.wait(), IDLE_SECONDS)
 
     async def _offer(self, record: Record) -> None:
-        try:
-            event = decode(record.value, TRAJECTORIES)
-        except UnknownVersion as error:
-            raise UpgradeFirst(f"{record.topic} [{record.partition}] at {record.offset}: {error}") from error
-        except SchemaError as error:
-            await self._publisher.dead_letter(record, str(error))
-            self._metrics.dead_letters.labels(ROLE, "malformed").inc()
+        event = await self._events.read(record, TRAJECTORIES)
+        if event is None:
             return
         event = usable(event, self._vocabulary)
         position = self._feed.position

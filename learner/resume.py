@@ -9,9 +9,9 @@ from learner.book.ledger import roll_back
 from learner.book.position import Position
 from learner.config import LearnerConfig
 from learner.durable import remove_leftovers
-from schemas import MalformedEvent, Progress, WeightUpdate
-from schemas.codec import decode
+from schemas import Progress, WeightUpdate
 from schemas.topics import PROGRESS, TRAJECTORIES, WEIGHTS
+from wire.kafka.events import readable
 from wire.kafka.log_reader import LogReader
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import read_log_id
@@ -64,10 +64,7 @@ async def _newest_on_stream(settings: KafkaSettings) -> int:
     async with LogReader(settings) as reader:
         for topic in (WEIGHTS, PROGRESS):
             for record in await reader.read_all(topic.name):
-                try:
-                    event = decode(record.value, topic)
-                except MalformedEvent:
-                    continue  # a stranger's: no learner wrote it
+                event = readable(record, topic)
                 if isinstance(event, WeightUpdate | Progress):
                     newest = max(newest, event.incarnation)
     return newest

@@ -21,7 +21,7 @@ class _Peek(msgspec.Struct):
     type: str | None = None
 
 
-def encode(event: Event, topic: TopicSpec) -> bytes:
+def encode(event: Event, topic: TopicSpec[Event]) -> bytes:
     """JSON bytes. Raises EventTooLarge above the topic's limit, MalformedEvent for half a character in a text."""
     try:
         encoded = msgspec.json.encode(event)
@@ -35,7 +35,7 @@ def encode(event: Event, topic: TopicSpec) -> bytes:
     return encoded
 
 
-def decode(data: bytes, topic: TopicSpec) -> Event:
+def decode[E: Event](data: bytes, topic: TopicSpec[E]) -> E:
     """The event in `data`. An absent `type` is the topic's first event.
 
     Raises UnknownVersion for another major version and MalformedEvent for anything else that is
@@ -79,7 +79,7 @@ def describe(event: Event) -> str:
 
 
 @cache
-def _decoder(event: type[Event]) -> msgspec.json.Decoder[Event]:
+def _decoder[E: Event](event: type[E]) -> msgspec.json.Decoder[E]:
     return msgspec.json.Decoder(event)
 
 

@@ -17,24 +17,13 @@ from headwater.files.run_directory import RunDirectory
 from headwater.look.estimate import Estimate, estimate
 from headwater.look.scrape import Sample, scrape, total
 from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, StageView
-from schemas import Event, Generation, Progress, Purpose, Reward, Rollout, SchemaError, WeightUpdate
-from schemas.codec import decode
-from schemas.topics import DEAD_LETTERS, PROMPTS_PREFIX, topic_spec
+from schemas import Event, Generation, Progress, Purpose, Reward, Rollout, WeightUpdate
+from schemas.topics import DEAD_LETTERS, PATH, PROMPTS_PREFIX, first_reader, topic_spec
+from wire.kafka.events import glance
 from wire.kafka.reading import EndOffsets, Place, end_offsets
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail
 from wire.kafka.topics import existing_topics
-
-READERS = {
-    "generations": "rollout",
-    "rollouts": "dispatch",
-    "executions": "sandbox",
-    "verdicts": "reward",
-    "rewards": "collect",
-    "trajectories": "learner",
-    "evaluations": "recorder",
-}
-"""Topic → the role whose work it is."""
 
 _FOLLOWED = ("generations", "rollouts", "rewards", "weights", "progress", "dead-letters")
 _RECENT_ANSWERS = 64
@@ -118,12 +107,9 @@ class Observer:
                 if record.topic == DEAD_LETTERS.name:
                     self._dead_letters += 1
                     continue
-                try:
-                    self._take(decode(record.value, topic_spec(record.topic)))
-                except SchemaError:
-                    continue  # its first reader dead-letters it
+                self._take(glance(record, topic_spec(record.topic)))
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event | None) -> None:
         if isinstance(event, Generation):
             _remember(self._prompts, event.group_id, event.messages[-1].content if event.messages else "")
         elif isinstance(event, Rollout):
@@ -158,7 +144,7 @@ class Observer:
     async def _stages(self, samples: list[Sample]) -> tuple[StageView, ...]:
         existing = await self._existing()
         prompts = sorted(topic for topic in existing if topic.startswith(PROMPTS_PREFIX))
-        shown = [topic for topic in (*prompts, *READERS) if topic in existing]
+        shown = [topic for topic in (*prompts, *(spec.name for spec in PATH)) if topic in existing]
         places: list[Place] = [(topic, number) for topic in shown for number in range(existing[topic])]
         totals: dict[str, int] = defaultdict(int)
         for (topic, _), end in (await self._ends.of(places)).items():
@@ -174,7 +160,7 @@ class Observer:
         return self._topics
 
     def _stage(self, topic: str, events: int, samples: list[Sample]) -> StageView:
-        reader = "scheduler" if topic.startswith(PROMPTS_PREFIX) else READERS[topic]
+        reader = first_reader(topic)
         lag = total(samples, "headwater_consumer_lag_events", hop=reader, topic=topic)
         now = time.monotonic()
         before, events_before, rate = self._rates.get(topic, (now, events, 0.0))

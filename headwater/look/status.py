@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from headwater.look.view import StageView
-from schemas import Generation, Progress, SchemaError, WeightUpdate
-from schemas.codec import decode
-from schemas.topics import GENERATIONS, PROGRESS, PROMPTS_PREFIX, WEIGHTS, topic_spec
+from schemas import Generation, Progress, RoleName, WeightUpdate
+from schemas.topics import GENERATIONS, PROGRESS, PROMPTS_PREFIX, WEIGHTS, first_reader, read_by, topic_spec
+from wire.kafka.events import glance
 from wire.kafka.lag import group_lag
 from wire.kafka.reading import end_offsets, read_topics
 from wire.kafka.settings import KafkaSettings
@@ -16,14 +16,6 @@ from wire.kafka.topics import existing_topics, read_log_id
 
 RATE_SECONDS = 2.0
 """Rates are measured over this time."""
-CONSUMER_GROUPS = {
-    "rollout": ("generations",),
-    "dispatch": ("rollouts",),
-    "sandbox": ("executions",),
-    "reward": ("verdicts",),
-    "collect": ("rewards", "generations"),
-}
-"""Hop → the topics whose lag is its own. The scheduler's are the prompt topics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +103,8 @@ def _with_rate(stage: StageView, rate: float) -> StageView:
 async def _stages(settings: KafkaSettings, topics: dict[str, int]) -> list[StageView]:
     prompts = tuple(sorted(topic for topic in topics if topic.startswith(PROMPTS_PREFIX)))
     stages: list[StageView] = []
-    for hop, read in {"scheduler": prompts, **CONSUMER_GROUPS}.items():
+    for hop in RoleName:
+        read = read_by(hop) if hop != first_reader(PROMPTS_PREFIX) else (*prompts, *read_by(hop))
         for lag in await group_lag(settings, hop, read):
             stages.append(
                 StageView(
@@ -130,10 +123,7 @@ async def newest_progress(settings: KafkaSettings) -> Progress | None:
     """What the learner of the highest incarnation told last; None before any has."""
     newest: Progress | None = None
     async for record in read_topics(settings, [PROGRESS.name]):
-        try:
-            event = decode(record.value, PROGRESS)
-        except SchemaError:
-            continue
+        event = glance(record, PROGRESS)
         if isinstance(event, Progress) and (newest is None or event.incarnation >= newest.incarnation):
             newest = event
     return newest
@@ -143,11 +133,8 @@ async def newest_weight_update(settings: KafkaSettings) -> WeightUpdate | None:
     """The policy that readers of `weights` go over to; None when none was ever published."""
     newest: WeightUpdate | None = None
     async for record in read_topics(settings, [WEIGHTS.name]):
-        try:
-            event = decode(record.value, WEIGHTS)
-        except SchemaError:
-            continue
-        if isinstance(event, WeightUpdate) and (
+        event = glance(record, WEIGHTS)
+        if event is not None and (
             newest is None or (event.incarnation, event.version) >= (newest.incarnation, newest.version)
         ):
             newest = event
@@ -158,10 +145,7 @@ async def admitted_numbers(settings: KafkaSettings, run_id: str | None) -> set[i
     """The admission numbers on this log; `run_id` None: of any run."""
     numbers: set[int] = set()
     async for record in read_topics(settings, [GENERATIONS.name]):
-        try:
-            event = decode(record.value, GENERATIONS)
-        except SchemaError:
-            continue
+        event = glance(record, GENERATIONS)
         if isinstance(event, Generation) and event.admission_number is not None and run_id in (None, event.run_id):
             numbers.add(event.admission_number)
     return numbers

@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from schemas import GroupDropped, SchemaError, Trajectory
-from schemas.codec import decode
+from schemas import GroupDropped, Trajectory
 from schemas.tokens import unpack_token_ids
 from schemas.topics import EVALUATIONS
+from wire.kafka.events import readable
 from wire.kafka.reading import begin_and_end_offsets, places_of
 from wire.kafka.records import Record
 from wire.kafka.settings import KafkaSettings
@@ -91,12 +91,8 @@ def _newest_version(spans: Any) -> str | None:
 
 
 def _line(record: Record, run_id: str) -> dict[str, Any] | None:
-    try:
-        event = decode(record.value, EVALUATIONS)
-    except SchemaError as error:
-        log.warning("skipped an evaluation at offset %d that cannot be read: %s", record.offset, error)
-        return None
-    if not isinstance(event, Trajectory | GroupDropped) or event.run_id != run_id:
+    event = readable(record, EVALUATIONS)
+    if event is None or event.run_id != run_id:
         return None
     return evaluation_line(event, time.time())
 

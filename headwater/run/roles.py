@@ -8,7 +8,7 @@ learner no Faust, and to read this table takes neither.
 import difflib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.errors import ConfigError, HeadwaterError
 from headwater.run.cores import usable_cores
@@ -162,7 +162,7 @@ async def _recorder(context: "RoleContext") -> None:
     await run_recorder(directory.evaluations, directory.run_id(), context.settings, context.metrics, context.stop)
 
 
-async def _faust(context: "RoleContext", hop: "Hop") -> None:
+async def _faust(context: "RoleContext", hop: "Hop[Any]") -> None:
     from wire.hop.faust_hop import run_faust_hop
 
     await run_faust_hop(

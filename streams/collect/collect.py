@@ -11,13 +11,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from schemas import DropReason, Event, EventTooLarge, Rollout
-from schemas.codec import decode, encode
+from schemas import Cancel, Drained, DropReason, EventTooLarge, Generation, Reward, Rollout
+from schemas.codec import encode
 from schemas.topics import GENERATIONS, REWARDS, ROLLOUTS, topic_spec
 from streams.collect.gather import Close, Gather
 from streams.collect.group import assemble, give_up
 from wire.errors import StoredOffsetOutOfRange
 from wire.hop.hop import Hop
+from wire.kafka.events import event_of
 from wire.kafka.log_reader import LogReader
 from wire.kafka.records import Outgoing, Record
 from wire.kafka.settings import KafkaSettings
@@ -28,11 +29,11 @@ log = logging.getLogger(__name__)
 NAME = "collect"
 
 
-class Collect(Hop):
+class Collect(Hop[Generation | Cancel | Drained | Rollout | Reward]):
     """The shell around Gather. Its floors are Gather's: the log is the state (invariant 10)."""
 
     name = NAME
-    topics = (GENERATIONS.name, ROLLOUTS.name, REWARDS.name)
+    topics = (GENERATIONS, ROLLOUTS, REWARDS)
 
     def __init__(self, settings: KafkaSettings, metrics: Metrics, clock: Callable[[], float] = time.time) -> None:
         """`clock`: Unix seconds."""
@@ -57,7 +58,9 @@ class Collect(Hop):
         for number in {number for _, number in partitions}:
             self._gather.revoked(number)
 
-    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    async def handle(
+        self, event: Generation | Cancel | Drained | Rollout | Reward, record: Record
+    ) -> Sequence[Outgoing]:
         return await self._ends(self._gather.handle(event, record, self._clock()))
 
     async def tick(self, now: float) -> Sequence[Outgoing]:
@@ -79,16 +82,10 @@ class Collect(Hop):
         """The group with its tokens; dropped where they are gone or too many for one event."""
         try:
             records = await self._reader.read(ROLLOUTS.name, close.partition, close.offsets)
-            out = assemble(close, {record.offset: _rollout(record) for record in records})
+            out = assemble(close, {record.offset: event_of(record, ROLLOUTS) for record in records})
             if sum(len(record.value) for record in records) > topic_spec(out.topic).max_event_bytes // 2:
                 encode(out.event, topic_spec(out.topic))
         except (StoredOffsetOutOfRange, EventTooLarge) as error:
             log.error("group %s cannot be put together: %s", close.blank.group_id, error)
             return give_up(close, DropReason.BELOW_MINIMUM, str(error))
         return out
-
-
-def _rollout(record: Record) -> Rollout:
-    event = decode(record.value, ROLLOUTS)
-    assert isinstance(event, Rollout)
-    return event

@@ -15,7 +15,6 @@ from sandbox.extraction.patterns import PatternTimeout
 from schemas import (
     CheckGrader,
     Context,
-    Event,
     ExactGrader,
     Execution,
     ExternalGrader,
@@ -39,21 +38,21 @@ from wire.hop.hop import Hop
 from wire.kafka.records import Outgoing, Record
 
 
-class Dispatch(Hop):
+class Dispatch(Hop[Rollout]):
     """The hop around `dispatch`."""
 
     name = "dispatch"
-    topics = (ROLLOUTS.name,)
+    topics = (ROLLOUTS,)
     concurrency = 16
 
-    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        return [dispatch(_rollout(event))]
+    async def handle(self, event: Rollout, record: Record) -> Sequence[Outgoing]:
+        return [dispatch(event)]
 
-    def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        return [unscorable_verdict(_rollout(event), Unscorable(UnscorableReason.POISONED))]
+    def poisoned(self, event: Rollout, record: Record) -> Sequence[Outgoing]:
+        return [unscorable_verdict(event, Unscorable(UnscorableReason.POISONED))]
 
-    def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
-        return [unscorable_verdict(_rollout(event), Unscorable(UnscorableReason.GRADER_FAULT, reason))]
+    def exhausted(self, event: Rollout, record: Record, reason: str) -> Sequence[Outgoing]:
+        return [unscorable_verdict(event, Unscorable(UnscorableReason.GRADER_FAULT, reason))]
 
 
 def dispatch(rollout: Rollout) -> Outgoing:
@@ -157,8 +156,3 @@ def _verdict(
         unscorable=unscorable,
     )
     return Outgoing(VERDICTS.name, rollout.group_id, verdict)
-
-
-def _rollout(event: Event) -> Rollout:
-    assert isinstance(event, Rollout), f"no rollout: {type(event).__name__}"
-    return event

@@ -4,31 +4,31 @@ import math
 from collections.abc import Sequence
 
 from sandbox.reward_rule import score
-from schemas import Event, Reward, Unscorable, UnscorableReason, Verdict, VerdictKind
+from schemas import Reward, Unscorable, UnscorableReason, Verdict, VerdictKind
 from schemas.topics import REWARDS, VERDICTS
 from wire.hop.hop import Hop
 from wire.kafka.records import Outgoing, Record
 from wire.metrics import Metrics
 
 
-class RewardHop(Hop):
+class RewardHop(Hop[Verdict]):
     """The hop around `reward_of`."""
 
     name = "reward"
-    topics = (VERDICTS.name,)
+    topics = (VERDICTS,)
     concurrency = 16
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        return self._counted(reward_of(_verdict(event)))
+    async def handle(self, event: Verdict, record: Record) -> Sequence[Outgoing]:
+        return self._counted(reward_of(event))
 
-    def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        return self._counted(unscorable_reward(_verdict(event), Unscorable(UnscorableReason.POISONED)))
+    def poisoned(self, event: Verdict, record: Record) -> Sequence[Outgoing]:
+        return self._counted(unscorable_reward(event, Unscorable(UnscorableReason.POISONED)))
 
-    def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
-        return self._counted(_not_graded(_verdict(event), reason))
+    def exhausted(self, event: Verdict, record: Record, reason: str) -> Sequence[Outgoing]:
+        return self._counted(_not_graded(event, reason))
 
     def _counted(self, reward: Reward) -> Sequence[Outgoing]:
         scorable = "yes" if reward.reward is not None else "no"
@@ -73,8 +73,3 @@ def _reward(verdict: Verdict, reward: float | None, feedback: str, unscorable: U
         tests=len(verdict.tests),
         unscorable=unscorable,
     )
-
-
-def _verdict(event: Event) -> Verdict:
-    assert isinstance(event, Verdict), f"no verdict: {type(event).__name__}"
-    return event

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sandbox.errors import GraderFault, TaskFault
-from schemas import Event, Execution, Unscorable, UnscorableReason, Verdict
+from schemas import Execution, Unscorable, UnscorableReason, Verdict
 from schemas.topics import EXECUTIONS, VERDICTS
 from wire.errors import Retryable
 from wire.hop.hop import Hop
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from sandbox.judgement import Judgement
 
 
-class SandboxWorker(Hop):
+class SandboxWorker(Hop[Execution]):
     """The hop around a judge, which it starts and stops. As many jobs in flight as the judge has jails."""
 
     name = "sandbox"
-    topics = (EXECUTIONS.name,)
+    topics = (EXECUTIONS,)
 
     def __init__(self, judge: "Judge", metrics: Metrics) -> None:
         self.concurrency = judge.concurrency
@@ -35,28 +35,27 @@ class SandboxWorker(Hop):
     async def stop(self) -> None:
         await self._judge.__aexit__(None, None, None)
 
-    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    async def handle(self, event: Execution, record: Record) -> Sequence[Outgoing]:
         """A failure of the sandbox is tried again, a fault of the task is not; what the program does is a verdict."""
-        execution = _execution(event)
         try:
-            judgement = await self._judge.judge(execution.program, execution.grader)
+            judgement = await self._judge.judge(event.program, event.grader)
         except TaskFault as error:
-            return self._fault(execution, Unscorable(UnscorableReason.GRADER_FAULT, str(error)))
+            return self._fault(event, Unscorable(UnscorableReason.GRADER_FAULT, str(error)))
         except GraderFault as error:
             raise Retryable(str(error)) from error
         self._metrics.verdicts.labels(judgement.kind.value).inc()
         self._metrics.jail_seconds.observe(judgement.jail_seconds)
-        return [verdict_of(execution, judgement)]
+        return [verdict_of(event, judgement)]
 
-    def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    def poisoned(self, event: Execution, record: Record) -> Sequence[Outgoing]:
         return self._fault(event, Unscorable(UnscorableReason.POISONED))
 
-    def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
+    def exhausted(self, event: Execution, record: Record, reason: str) -> Sequence[Outgoing]:
         return self._fault(event, Unscorable(UnscorableReason.GRADER_FAULT, reason))
 
-    def _fault(self, event: Event, unscorable: Unscorable) -> Sequence[Outgoing]:
+    def _fault(self, event: Execution, unscorable: Unscorable) -> Sequence[Outgoing]:
         self._metrics.verdicts.labels("fault").inc()
-        return [fault_of(_execution(event), unscorable)]
+        return [fault_of(event, unscorable)]
 
 
 def verdict_of(execution: Execution, judgement: "Judgement") -> Outgoing:
@@ -94,8 +93,3 @@ def fault_of(execution: Execution, unscorable: Unscorable) -> Outgoing:
 
 def _outgoing(verdict: Verdict) -> Outgoing:
     return Outgoing(VERDICTS.name, verdict.context.group_id, verdict)
-
-
-def _execution(event: Event) -> Execution:
-    assert isinstance(event, Execution), f"no execution: {type(event).__name__}"
-    return event

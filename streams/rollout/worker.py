@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from schemas import Cancel, Event, Generation, UnscorableReason, WeightUpdate
+from schemas import Cancel, Drained, Generation, UnscorableReason, WeightUpdate
 from schemas.topics import GENERATIONS, ROLLOUTS
 from streams.config import EngineConfig
 from streams.rollout.engines.base import Completion, Engine, EngineError, PromptTooLong, SampleRequest
@@ -157,11 +157,11 @@ class _Sampling:
     """The reason of the cancel that came."""
 
 
-class RolloutWorker(Hop):
+class RolloutWorker(Hop[Generation | Cancel | Drained]):
     """Publishes by itself, sample by sample; a generation is done when all its samples are on the log."""
 
     name = NAME
-    topics = (GENERATIONS.name,)
+    topics = (GENERATIONS,)
     stall_seconds = 24 * 3600.0
     """A group may wait for its version, or for the first weights, until its deadline; the engine has its own guard."""
 
@@ -192,20 +192,22 @@ class RolloutWorker(Hop):
         self._takeover.revoked(lost)
         self._attempts = {place: missing for place, missing in self._attempts.items() if place[0] not in lost}
 
-    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    async def handle(self, event: Generation | Cancel | Drained, record: Record) -> Sequence[Outgoing]:
         if isinstance(event, Cancel):
             self._cancel(event)
         elif isinstance(event, Generation):
             await self._sample_group(event, record)
         return ()
 
-    def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    def poisoned(self, event: Generation | Cancel | Drained, record: Record) -> Sequence[Outgoing]:
         return self._unscorable(event, record, UnscorableReason.POISONED)
 
-    def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
+    def exhausted(self, event: Generation | Cancel | Drained, record: Record, reason: str) -> Sequence[Outgoing]:
         return self._unscorable(event, record, UnscorableReason.SAMPLING_FAILED)
 
-    def _unscorable(self, event: Event, record: Record, reason: UnscorableReason) -> Sequence[Outgoing]:
+    def _unscorable(
+        self, event: Generation | Cancel | Drained, record: Record, reason: UnscorableReason
+    ) -> Sequence[Outgoing]:
         if not isinstance(event, Generation):
             return ()
         # some may be on the log already: there the first of an index counts

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from schemas import Event, MalformedEvent, Prompt, SourceEnd
-from schemas.topics import PROMPTS_PREFIX
+from schemas import MalformedEvent, Prompt, SourceEnd
+from schemas.topics import PROMPTS_PREFIX, first_reader
 from streams.scheduler.committed_offsets import CommittedOffsets, Partition
 from streams.scheduler.prompt_lane import Place, PromptLane
 from wire.hop.hop import Hop
 from wire.hop.processor import Processor
-from wire.kafka.dead_letters import first_reader
 from wire.kafka.log_reader import LogReader
 from wire.kafka.records import Outgoing, Record
 from wire.kafka.settings import KafkaSettings
@@ -20,7 +19,7 @@ POLL_SECONDS = 0.1
 MAX_POLL_RECORDS = 32
 
 
-class PromptIntake(Hop):
+class PromptIntake(Hop[Prompt | SourceEnd]):
     """Offers each prompt to its lane. Publishes nothing: the scheduler admits when it is time."""
 
     topics = ()
@@ -29,10 +28,10 @@ class PromptIntake(Hop):
         self.name = name
         self._lane = lane
 
-    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    async def handle(self, event: Prompt | SourceEnd, record: Record) -> Sequence[Outgoing]:
         """Raises MalformedEvent for a prompt on another domain's topic."""
         domain = record.topic.removeprefix(PROMPTS_PREFIX)
-        if not isinstance(event, Prompt | SourceEnd) or event.domain == domain:
+        if event.domain == domain:
             self._lane.offer(event, record)
         elif first_reader(record.topic) == self.name:
             raise MalformedEvent(
@@ -49,7 +48,7 @@ class PromptReader:
         self,
         settings: KafkaSettings,
         lane: PromptLane,
-        processor: Processor,
+        processor: Processor[Prompt | SourceEnd],
         offsets: CommittedOffsets,
         log: LogReader,
         on_read: Callable[[], None],

@@ -1,20 +1,16 @@
 """What a new scheduler reads before it decides anything: the log is its memory (invariant 5)."""
 
-import logging
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from schemas import Event, Progress, SchemaError, UnknownVersion, WeightUpdate
+from schemas import Event, LogIdentity, Progress, WeightUpdate
 from schemas.base import PolicyVersion
-from schemas.codec import decode
-from schemas.topics import CONTROL, EVALUATIONS, GENERATIONS, PROGRESS, WEIGHTS, topic_spec
+from schemas.topics import CONTROL, EVALUATIONS, GENERATIONS, PROGRESS, WEIGHTS, TopicSpec
 from streams.scheduler.admission import Admission
-from wire.errors import UpgradeFirst
+from wire.kafka.events import readable
 from wire.kafka.log_reader import LogReader
 from wire.kafka.records import Record
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,53 +38,42 @@ async def rebuild(admission: Admission, reader: LogReader, partitions: int, cont
     Raises UpgradeFirst for an event of a newer release, StoredOffsetOutOfRange, BrokerUnreachable.
     """
     for partition in range(partitions):
-        await _read(reader, GENERATIONS.name, partition, admission.rebuild)
+        await _read(reader, GENERATIONS, partition, admission.rebuild)
 
-    def see_progress(event: Event, record: Record) -> None:
+    def see_progress(event: Progress | LogIdentity, record: Record) -> None:
         if isinstance(event, Progress):
             admission.on_progress(event)
 
-    progress_next = await _read(reader, PROGRESS.name, 0, see_progress)
+    progress_next = await _read(reader, PROGRESS, 0, see_progress)
     admission.rebuilt(None)
 
-    def see_weights(event: Event, record: Record) -> None:
-        if isinstance(event, WeightUpdate):
-            admission.on_weights(PolicyVersion(event.incarnation, event.version))
+    def see_weights(event: WeightUpdate, record: Record) -> None:
+        admission.on_weights(PolicyVersion(event.incarnation, event.version))
 
-    weights_next = await _read(reader, WEIGHTS.name, 0, see_weights)
+    weights_next = await _read(reader, WEIGHTS, 0, see_weights)
     evaluations_next = await _read_evaluations(reader, admission)
     begin = await reader.begin_offset(CONTROL.name, 0)
     control_next = begin if control is None else control
     if control_next > begin:
-        await _read(reader, CONTROL.name, 0, lambda event, record: admission.restore_control(event), control_next)
+        await _read(reader, CONTROL, 0, lambda event, record: admission.restore_control(event), control_next)
     return Resumed(control_next, progress_next, evaluations_next, weights_next)
 
 
-async def _read(
+async def _read[E: Event](
     reader: LogReader,
-    topic: str,
+    topic: TopicSpec[E],
     partition: int,
-    take: Callable[[Event, Record], None],
+    take: Callable[[E, Record], None],
     end: int | None = None,
 ) -> int:
     """Everything from the beginning to `end` (None: the end now); returns the offset to read on from."""
     if end is None:
-        end = await reader.end_offset(topic, partition)
-    start = await reader.begin_offset(topic, partition)
-    async with aclosing(reader.scan(topic, partition, start, end)) as records:
+        end = await reader.end_offset(topic.name, partition)
+    start = await reader.begin_offset(topic.name, partition)
+    async with aclosing(reader.scan(topic.name, partition, start, end)) as records:
         async for record in records:
-            try:
-                event = decode(record.value, topic_spec(topic))
-            except UnknownVersion as error:
-                if record.writer:
-                    raise UpgradeFirst(
-                        f"upgrade me first: {record.writer} wrote to {topic} [{partition}] at {record.offset}: {error}"
-                    ) from error
-                log.warning("%s [%d] at %d is not read: %s", topic, partition, record.offset, error)
-            except SchemaError as error:
-                # its first reader puts it aside; here it says nothing
-                log.warning("%s [%d] at %d is not read: %s", topic, partition, record.offset, error)
-            else:
+            event = readable(record, topic)
+            if event is not None:
                 take(event, record)
     return end
 

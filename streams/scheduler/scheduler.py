@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas import Event, Progress, WeightUpdate
+from schemas import CancelRequest, Event, LogIdentity, Pause, Progress, Resume, WeightUpdate
 from schemas.base import PolicyVersion
 from schemas.topics import CONTROL, EVALUATIONS, GENERATIONS, PROGRESS, PROMPTS_PREFIX, ROLLOUTS, WEIGHTS
 from streams.run_together import run_together
@@ -227,11 +227,11 @@ class Scheduler:
         self._rollouts_end_at = now
 
 
-class _StateIntake(Hop):
+class _StateIntake(Hop[CancelRequest | Pause | Resume | Progress | LogIdentity | WeightUpdate]):
     """Offers control, progress and weights to the Admission."""
 
     name = NAME
-    topics = (CONTROL.name, PROGRESS.name, WEIGHTS.name)
+    topics = (CONTROL, PROGRESS, WEIGHTS)
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission

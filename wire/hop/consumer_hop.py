@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import CommitFailedError, KafkaError
@@ -31,7 +32,7 @@ POLL_RECORDS = 128
 
 
 async def run_consumer_hop(
-    hop: Hop,
+    hop: Hop[Any],
     settings: KafkaSettings,
     *,
     stop: asyncio.Event,
@@ -55,7 +56,7 @@ async def run_consumer_hop(
         await connect(consumer, settings)
         shell = _Shell(settings, runner, consumer)
         try:
-            consumer.subscribe([settings.name(topic) for topic in hop.topics], listener=shell)
+            consumer.subscribe([settings.name(topic.name) for topic in hop.topics], listener=shell)
             await run_until_stopped(
                 runner,
                 stop,

@@ -147,7 +147,7 @@ class HopApp(faust.App):
     BootStrategy = _Boot
 
     def __init__(
-        self, hop: Hop, settings: KafkaSettings, runner: Runner, *, instance_id: str, state_directory: Path
+        self, hop: Hop[Any], settings: KafkaSettings, runner: Runner, *, instance_id: str, state_directory: Path
     ) -> None:
         self.hop = hop
         self.settings = settings

@@ -27,7 +27,7 @@ STOP_SECONDS = 15.0
 
 
 async def run_faust_hop(
-    hop: Hop,
+    hop: Hop[Any],
     settings: KafkaSettings,
     *,
     stop: asyncio.Event,
@@ -54,8 +54,10 @@ async def run_faust_hop(
             )
 
 
-def _add_agent(app: HopApp, hop: Hop, settings: KafkaSettings, runner: Runner) -> None:
-    topic = app.topic(*(settings.name(name) for name in hop.topics), key_serializer="raw", value_serializer="raw")
+def _add_agent(app: HopApp, hop: Hop[Any], settings: KafkaSettings, runner: Runner) -> None:
+    topic = app.topic(
+        *(settings.name(topic.name) for topic in hop.topics), key_serializer="raw", value_serializer="raw"
+    )
 
     async def consume(stream: Any) -> None:
         # no exception may escape from here: Faust would acknowledge the event and go on

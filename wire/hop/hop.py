@@ -4,14 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 
 from schemas import Event
-from wire.errors import Retryable
+from schemas.topics import TopicSpec
 from wire.kafka.records import Outgoing, Record
 
-__all__ = ["Hop", "Retryable"]
 
-
-class Hop(ABC):
-    """What one hop does with an event. `wire.hop.processor` calls it, inside Faust or beside it.
+class Hop[E: Event](ABC):
+    """What one hop does with an event, one of E. `wire.hop.processor` calls it, inside Faust or beside it.
 
     A hop may see an event again after a crash or a rebalance: every id it derives must be a pure
     function of its input's (invariant 2).
@@ -19,8 +17,8 @@ class Hop(ABC):
 
     name: str
     """The hop's role, consumer group and `writer` header."""
-    topics: tuple[str, ...]
-    """Logical names. Partitions of the same number are always with the same worker."""
+    topics: tuple[TopicSpec[E], ...]
+    """Partitions of the same number are always with the same worker."""
     concurrency: int = 1
     """Events in flight in one worker. 1: in order of delivery, and `tick` never runs beside `handle`."""
     attempts: int = 4
@@ -29,7 +27,7 @@ class Hop(ABC):
     """With events in flight and none done for so long, the worker ends: longer than any one event may take."""
 
     @abstractmethod
-    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    async def handle(self, event: E, record: Record) -> Sequence[Outgoing]:
         """The events that follow from `event`; they are published before it is acknowledged.
 
         Raise Retryable for an infrastructure fault: it is tried again with back-off, then goes to
@@ -63,10 +61,10 @@ class Hop(ABC):
     def published(self, outs: Sequence[Outgoing]) -> None:  # noqa: B027 - an optional hook
         """These, returned by `handle`, `tick`, `poisoned` or `exhausted`, are durable now."""
 
-    def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    def poisoned(self, event: E, record: Record) -> Sequence[Outgoing]:
         """What to publish for an event over which the worker died twice, in place of handling it (invariant 7)."""
         return ()
 
-    def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
+    def exhausted(self, event: E, record: Record, reason: str) -> Sequence[Outgoing]:
         """What to publish for an event that every try failed on: the failure goes down the path too (invariant 3)."""
         return ()

@@ -5,16 +5,17 @@ import logging
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 from aiokafka.errors import KafkaError
 
-from schemas import Event, EventTooLarge, MalformedEvent, SchemaError, UnknownVersion
-from schemas.codec import decode
-from schemas.topics import topic_spec
-from wire.errors import Retryable, StopWorker, UpgradeFirst
+from schemas import Event, EventTooLarge, MalformedEvent
+from schemas.topics import TopicSpec, topic_spec
+from wire.errors import Retryable, StopWorker
 from wire.hop.hop import Hop
 from wire.hop.inflight import DEATHS_TO_POISON, Journal
-from wire.kafka.dead_letters import DeadLetterKind, first_reader
+from wire.kafka.dead_letters import DeadLetterKind
+from wire.kafka.events import EventReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing, Record
 from wire.metrics import Metrics
@@ -35,14 +36,15 @@ class _GaveUp(Exception):
         self.attempts = attempts
 
 
-class Processor:
+class Processor[E: Event]:
     """Takes records through one hop. What it raises ends the worker; the record is then not acknowledged."""
 
-    def __init__(self, hop: Hop, publisher: Publisher, journal: Journal, metrics: Metrics) -> None:
+    def __init__(self, hop: Hop[E], publisher: Publisher, journal: Journal, metrics: Metrics) -> None:
         self._hop = hop
         self._publisher = publisher
         self._journal = journal
         self._metrics = metrics
+        self._events = EventReader(hop.name, publisher, metrics)
         self._in_hand = 0
         self._counted = time.monotonic()
 
@@ -55,7 +57,8 @@ class Processor:
         first_seen = time.time()
         self._metrics.events_in.labels(self._hop.name, record.topic).inc()
         with self._busy(), self._metrics.handler_seconds.labels(self._hop.name).time():
-            event = await self._decode(record, first_seen)
+            # only records of its own topics come to a hop
+            event = await self._events.read(record, cast("TopicSpec[E]", topic_spec(record.topic)))
             if event is None:
                 return
             deaths = self._journal.begin(record)
@@ -90,46 +93,25 @@ class Processor:
             self._metrics.events_out.labels(self._hop.name, out.topic).inc()
         self._hop.published(outs)
 
-    async def _decode(self, record: Record, first_seen: float) -> Event | None:
-        """None when it cannot be read: it is dead-lettered by then, or left to the topic's first reader."""
-        try:
-            return decode(record.value, topic_spec(record.topic))
-        except UnknownVersion as error:
-            if record.writer:
-                raise UpgradeFirst(
-                    f"upgrade me first: {record.writer} wrote to {record.topic} [{record.partition}] at "
-                    f"{record.offset}: {error}"
-                ) from error
-            kind, reason = DeadLetterKind.UNKNOWN_VERSION, str(error)
-        except EventTooLarge as error:
-            kind, reason = DeadLetterKind.TOO_LARGE, str(error)
-        except SchemaError as error:
-            kind, reason = DeadLetterKind.MALFORMED, str(error)
-        if first_reader(record.topic) != self._hop.name:
-            self._metrics.skipped.labels(self._hop.name, kind.value).inc()
-            return None
-        await self._dead_letter(record, reason, kind, 1, first_seen)
-        return None
-
-    async def _handle(self, event: Event, record: Record, first_seen: float) -> None:
+    async def _handle(self, event: E, record: Record, first_seen: float) -> None:
         try:
             outs = await self._try(event, record)
         except _GaveUp as gave_up:
-            await self._dead_letter(record, gave_up.reason, gave_up.kind, gave_up.attempts, first_seen)
+            await self._events.put_aside(record, gave_up.reason, gave_up.kind, gave_up.attempts, first_seen)
             outs = self._hop.exhausted(event, record, gave_up.reason)
         try:
             await self.publish(outs)
         except (EventTooLarge, MalformedEvent) as error:
             too_large = isinstance(error, EventTooLarge)
             kind = DeadLetterKind.TOO_LARGE if too_large else DeadLetterKind.REJECTED
-            await self._dead_letter(record, str(error), kind, 1, first_seen)
+            await self._events.put_aside(record, str(error), kind, 1, first_seen)
             try:
                 await self.publish(self._hop.exhausted(event, record, str(error)))
             except (EventTooLarge, MalformedEvent):
                 # only the dead letter is left to tell of it; its group ends at the deadline
-                log.exception("%s: even the failure of it cannot be published", _where(record))
+                log.exception("%s: even the failure of it cannot be published", record.where)
 
-    async def _try(self, event: Event, record: Record) -> Sequence[Outgoing]:
+    async def _try(self, event: E, record: Record) -> Sequence[Outgoing]:
         attempt = 1
         while True:
             try:
@@ -140,28 +122,17 @@ class Processor:
                 raise _GaveUp(str(error), DeadLetterKind.REJECTED, attempt) from error
             except Retryable as error:
                 reason = str(error) or repr(error)
-                log.warning("%s: try %d of %d failed: %s", _where(record), attempt, self._hop.attempts, reason)
+                log.warning("%s: try %d of %d failed: %s", record.where, attempt, self._hop.attempts, reason)
             except Exception as error:  # whatever a hop did wrong must not stop the stream
                 reason = f"{type(error).__name__}: {error}"
-                log.exception("%s: try %d of %d failed", _where(record), attempt, self._hop.attempts)
+                log.exception("%s: try %d of %d failed", record.where, attempt, self._hop.attempts)
             if attempt >= self._hop.attempts:
                 raise _GaveUp(reason, DeadLetterKind.EXHAUSTED, attempt)
             await asyncio.sleep(FIRST_BACKOFF_SECONDS * BACKOFF_FACTOR ** (attempt - 1))
             attempt += 1
             self._metrics.retries.labels(self._hop.name).inc()
 
-    async def _poison(self, event: Event, record: Record, deaths: int, first_seen: float) -> None:
+    async def _poison(self, event: E, record: Record, deaths: int, first_seen: float) -> None:
         reason = f"poisoned: {deaths} {self._hop.name} workers in a row died while it was being handled"
-        await self._dead_letter(record, reason, DeadLetterKind.POISONED, deaths, first_seen)
+        await self._events.put_aside(record, reason, DeadLetterKind.POISONED, deaths, first_seen)
         await self.publish(self._hop.poisoned(event, record))
-
-    async def _dead_letter(
-        self, record: Record, reason: str, kind: DeadLetterKind, attempts: int, first_seen: float
-    ) -> None:
-        log.warning("%s: to dead letters (%s): %s", _where(record), kind.value, reason)
-        await self._publisher.dead_letter(record, reason, attempts, kind=kind, first_seen=first_seen)
-        self._metrics.dead_letters.labels(self._hop.name, kind.value).inc()
-
-
-def _where(record: Record) -> str:
-    return f"{record.topic} [{record.partition}] at {record.offset}"

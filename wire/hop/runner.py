@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
+from typing import Any
 
 from aiokafka import TopicPartition
 
@@ -53,7 +54,7 @@ class Runner:
     """Keeps up to `hop.concurrency` events in flight and knows what may be committed."""
 
     def __init__(
-        self, hop: Hop, settings: KafkaSettings, publisher: Publisher, journal: Journal, metrics: Metrics
+        self, hop: Hop[Any], settings: KafkaSettings, publisher: Publisher, journal: Journal, metrics: Metrics
     ) -> None:
         self.failed = asyncio.Event()
         """Set when the worker must end; `failure` says why."""

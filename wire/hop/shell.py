@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from aiokafka import TopicPartition
 
@@ -31,7 +32,7 @@ FETCH_STALL_SECONDS = 120.0
 
 @asynccontextmanager
 async def hop_runner(
-    hop: Hop, settings: KafkaSettings, metrics: Metrics, state_directory: Path
+    hop: Hop[Any], settings: KafkaSettings, metrics: Metrics, state_directory: Path
 ) -> AsyncGenerator[Runner]:
     """The hop, started, with its publisher and journal; stopped when the block is left."""
     journal = Journal(state_directory / "inflight")
@@ -71,7 +72,7 @@ async def start_offsets(
 
 async def watch(
     runner: Runner,
-    hop: Hop,
+    hop: Hop[Any],
     settings: KafkaSettings,
     metrics: Metrics,
     assignment: Callable[[], Iterable[TopicPartition]],
@@ -126,10 +127,10 @@ async def _run(work: Callable[[], Awaitable[None]]) -> None:
 
 
 def _count_lag(
-    runner: Runner, hop: Hop, settings: KafkaSettings, metrics: Metrics, ends: Mapping[TopicPartition, int]
+    runner: Runner, hop: Hop[Any], settings: KafkaSettings, metrics: Metrics, ends: Mapping[TopicPartition, int]
 ) -> int:
     """Sets the lag of each topic; returns the events that nobody has delivered yet."""
-    lags = dict.fromkeys(hop.topics, 0)
+    lags = dict.fromkeys((topic.name for topic in hop.topics), 0)
     undelivered = 0
     for place, end in ends.items():
         topic = settings.logical(place.topic)

@@ -1,27 +1,13 @@
-"""Events that could not be handled: which are whose to write, and what their headers say.
+"""Events that could not be handled: what their headers say. Whose they are to write: `schemas.topics.first_reader`.
 
 A dead letter's value is the original bytes, so that a mended reader can take it again.
 """
 
 from enum import StrEnum
 
-from schemas.topics import EXECUTIONS_PREFIX, PROMPTS_PREFIX
 from wire.kafka.records import Record
 
 MAX_REASON_CHARACTERS = 4096
-
-_FIRST_READERS = {
-    "control": "scheduler",
-    "generations": "rollout",
-    "rollouts": "dispatch",
-    "executions": "sandbox",
-    "verdicts": "reward",
-    "rewards": "collect",
-    "trajectories": "learner",
-    "evaluations": "scheduler",
-    "weights": "rollout",
-    "progress": "scheduler",
-}
 
 
 class DeadLetterKind(StrEnum):
@@ -36,18 +22,6 @@ class DeadLetterKind(StrEnum):
     """Every try at handling it failed."""
     POISONED = "poisoned"
     """The worker died twice over it."""
-
-
-def first_reader(topic: str) -> str:
-    """The hop that dead-letters what is wrong on `topic` (logical); every other reader skips and counts.
-
-    Raises KeyError for a topic that no hop reads.
-    """
-    if topic.startswith(PROMPTS_PREFIX):
-        return "scheduler"
-    if topic.startswith(EXECUTIONS_PREFIX):
-        return "sandbox"
-    return _FIRST_READERS[topic]
 
 
 def dead_letter_key(record: Record) -> str:

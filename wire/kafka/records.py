@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from schemas import Event, RoleName
+from schemas import Event
+from schemas.topics import FIXED_TOPICS
 from wire.kafka.settings import KafkaSettings
 
 WRITER_HEADER = "writer"
-ROLES = frozenset(RoleName) - {RoleName.SOURCE}
-"""Our own processes. A record whose `writer` is none of them was written by a user, or for one (prompts of files)."""
+ROLES = frozenset(role for spec in FIXED_TOPICS for role in spec.writers)
+"""Those of us who write. A record whose `writer` is none of them is a user's, or written for one (prompts of files)."""
 
 
 class Record(NamedTuple):
@@ -27,6 +28,11 @@ class Record(NamedTuple):
         """The role that wrote it; empty when it was not one of ours."""
         name = self.headers.get(WRITER_HEADER, b"").decode("utf-8", "replace")
         return name if name in ROLES else ""
+
+    @property
+    def where(self) -> str:
+        """Its place on the log, for messages."""
+        return f"{self.topic} [{self.partition}] at {self.offset}"
 
 
 class Outgoing(NamedTuple):

@@ -8,11 +8,11 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
-from schemas import LogIdentity, MalformedEvent
-from schemas.codec import decode
+from schemas import Event, LogIdentity, MalformedEvent
 from schemas.topics import EXECUTIONS, FIXED_TOPICS, LOG_ID_KEY, PROGRESS, TopicSpec, executions_topic, prompts_topic
 from wire.errors import LogUnidentified, TopicRefused
 from wire.kafka.clients import OVERHEAD_BYTES, broker_errors, connect, make_admin
+from wire.kafka.events import event_of
 from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing
@@ -75,7 +75,7 @@ async def existing_topics(settings: KafkaSettings) -> dict[str, int]:
         await admin.close()
 
 
-def topic_limits(spec: TopicSpec, replication: int) -> dict[str, str]:
+def topic_limits(spec: TopicSpec[Event], replication: int) -> dict[str, str]:
     """The broker-side configuration of a topic."""
     retention = -1 if spec.retention_seconds is None else spec.retention_seconds * 1000
     return {
@@ -86,7 +86,7 @@ def topic_limits(spec: TopicSpec, replication: int) -> dict[str, str]:
     }
 
 
-async def _declare(settings: KafkaSettings, specs: list[TopicSpec], partitions: int, replication: int) -> None:
+async def _declare(settings: KafkaSettings, specs: list[TopicSpec[Event]], partitions: int, replication: int) -> None:
     wanted = {spec.name: partitions if spec.grouped else spec.partitions for spec in specs}
     admin = make_admin(settings)
     await connect(admin, settings)
@@ -103,7 +103,7 @@ async def _declare(settings: KafkaSettings, specs: list[TopicSpec], partitions: 
 async def _create(
     admin: AIOKafkaAdminClient,
     settings: KafkaSettings,
-    specs: list[TopicSpec],
+    specs: list[TopicSpec[Event]],
     partitions: dict[str, int],
     replication: int,
 ) -> None:
@@ -133,7 +133,7 @@ async def _create(
 async def _verify(
     admin: AIOKafkaAdminClient,
     settings: KafkaSettings,
-    specs: list[TopicSpec],
+    specs: list[TopicSpec[Event]],
     partitions: dict[str, int],
     existing: dict[str, int],
 ) -> None:
@@ -193,7 +193,7 @@ async def _identities(settings: KafkaSettings) -> list[LogIdentity]:
     found: list[LogIdentity] = []
     for record in records:
         if record.key == LOG_ID_KEY:
-            event = decode(record.value, PROGRESS)
+            event = event_of(record, PROGRESS)
             if not isinstance(event, LogIdentity):
                 raise MalformedEvent(f"{PROGRESS.name}: key {LOG_ID_KEY} holds a {type(event).__name__}")
             found.append(event)

@@ -169,7 +169,7 @@ async def run_hop_alone(
     The bundled broker takes 8 s to let a member join; what a hop does with its events shows without.
     """
     partitions = await existing_topics(settings)
-    start = {(topic, number): 0 for topic in hop.topics for number in range(partitions[topic])}
+    start = {(topic.name, number): 0 for topic in hop.topics for number in range(partitions[topic.name])}
     async with hop_runner(hop, settings, metrics, state_directory) as runner, Tail(settings, start) as tail:
         runner.assigned(start)
         while not stop.is_set() and not runner.failed.is_set():

@@ -5,12 +5,13 @@ import contextlib
 import zlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from aiokafka import TopicPartition
 
 from schemas import Context, Event, ExactGrader, Reward, Rollout, Task
 from schemas.codec import decode
-from schemas.topics import REWARDS
+from schemas.topics import REWARDS, ROLLOUTS, TopicSpec
 from wire.errors import Retryable
 from wire.hop.consumer_hop import run_consumer_hop
 from wire.hop.faust_hop import run_faust_hop
@@ -25,11 +26,11 @@ SHELLS = {"faust": run_faust_hop, "consumer": run_consumer_hop}
 WAIT_SECONDS = 60
 
 
-class Echo(Hop):
+class Echo(Hop[Any]):
     """A reward for each rollout, after a while that differs from event to event."""
 
     name = "dispatch"
-    topics = ("rollouts",)
+    topics: tuple[TopicSpec[Any], ...] = (ROLLOUTS,)
     concurrency = 8
     attempts = 2
 

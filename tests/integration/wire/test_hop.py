@@ -13,6 +13,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from schemas import Event
+from schemas.topics import GENERATIONS, REWARDS, ROLLOUTS
 from tests.integration.wire.hops import (
     SHELLS,
     Echo,
@@ -137,7 +138,7 @@ async def test_a_floor_holds_the_commit_and_a_restart_reads_from_it(new_kafka: K
 
 async def test_two_members_share_and_a_rebalance_loses_nothing(new_kafka: KafkaSettings, tmp_path: Path) -> None:
     class Joining(Echo):
-        topics = ("generations", "rollouts", "rewards")  # read together, as collect does
+        topics = (GENERATIONS, ROLLOUTS, REWARDS)  # read together, as collect does
         name = "collect"
 
         async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
@@ -162,7 +163,7 @@ async def test_two_members_share_and_a_rebalance_loses_nothing(new_kafka: KafkaS
                 await until(shared, two)
                 for hop in (first, second):
                     numbers = {number for _, number in hop.owned}
-                    assert hop.owned == {(topic, number) for topic in hop.topics for number in numbers}
+                    assert hop.owned == {(topic.name, number) for topic in hop.topics for number in numbers}
                 async with Publisher(kafka, "rollout") as publisher:
                     await publisher.send_all(rollouts(200))
 

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from schemas import Context, Event, ExactGrader, Reward, Rollout, Task
+from schemas import Context, ExactGrader, Reward, Rollout, Task
 from schemas.codec import encode
-from schemas.topics import topic_spec
+from schemas.topics import ROLLOUTS, topic_spec
 from wire.hop.hop import Hop
 from wire.hop.inflight import FILE_NAME, SLOT_BYTES
 from wire.kafka.dead_letters import DeadLetterKind
@@ -43,30 +43,27 @@ class MemoryPublisher(Publisher):
         return Position(0, 0)
 
 
-class ToldHop(Hop):
+class ToldHop(Hop[Rollout]):
     """Calls `does` for each event, and says in rewards what became of it."""
 
     name = "dispatch"
-    topics = ("rollouts",)
+    topics = (ROLLOUTS,)
 
     def __init__(self, does: Callable[[Rollout], Awaitable[None]] | None = None, concurrency: int = 1) -> None:
         self._does = does
         self.concurrency = concurrency
         self.handled: list[int] = []
 
-    async def handle(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        assert isinstance(event, Rollout)
+    async def handle(self, event: Rollout, record: Record) -> Sequence[Outgoing]:
         if self._does is not None:
             await self._does(event)
         self.handled.append(record.offset)
         return [reward(event, "handled")]
 
-    def poisoned(self, event: Event, record: Record) -> Sequence[Outgoing]:
-        assert isinstance(event, Rollout)
+    def poisoned(self, event: Rollout, record: Record) -> Sequence[Outgoing]:
         return [reward(event, "poisoned")]
 
-    def exhausted(self, event: Event, record: Record, reason: str) -> Sequence[Outgoing]:
-        assert isinstance(event, Rollout)
+    def exhausted(self, event: Rollout, record: Record, reason: str) -> Sequence[Outgoing]:
         return [reward(event, f"exhausted: {reason}")]
 
 

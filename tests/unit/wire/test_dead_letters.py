@@ -2,14 +2,14 @@
 
 import pytest
 
-from schemas.topics import FIXED_TOPICS
+from schemas import RoleName
+from schemas.topics import FIXED_TOPICS, first_reader, read_by
 from tests.unit.wire.doubles import record
 from wire.kafka.dead_letters import (
     MAX_REASON_CHARACTERS,
     DeadLetterKind,
     dead_letter_headers,
     dead_letter_key,
-    first_reader,
 )
 
 
@@ -48,6 +48,13 @@ def test_every_topic_that_is_read_has_one_first_reader() -> None:
     assert first_reader("executions.lean") == "sandbox"
     with pytest.raises(KeyError):
         first_reader("dead-letters")
+
+
+def test_a_consumer_group_is_behind_on_what_it_commits_and_on_nothing_else() -> None:
+    assert read_by(RoleName.COLLECT) == ("generations", "rollouts", "rewards")
+    assert read_by(RoleName.ROLLOUT) == ("generations",), "not weights: it reads all of them at each start"
+    assert read_by(RoleName.LEARNER) == (), "its place is in its checkpoint"
+    assert {role for spec in FIXED_TOPICS for role in spec.writers} == set(RoleName) - {"source", "recorder"}
 
 
 @pytest.mark.parametrize(("writer", "role"), [("scheduler", "scheduler"), ("client", ""), ("", "")])
