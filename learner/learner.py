@@ -12,10 +12,9 @@ so position, ledger and feed always change together.
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -39,6 +38,7 @@ from wire.kafka.publisher import Publisher
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail
 from wire.metrics import Metrics
+from wire.together import beside
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class Learner:
             self._record(self._feed.close())
         await self._announcer.progress()
         self._look_at(await self._worth(published))
-        await _beside(self._train(stop), self._intake.run(), self._announcer.follow(), self._heed(stop))
+        await beside(self._train(stop), self._intake.run(), self._announcer.follow(), self._heed(stop))
         if self._feed.drained:
             self._look_at(await self._worth(await self._announcer.weights()))
         await self._save()
@@ -255,18 +255,3 @@ class Learner:
         await stop.wait()
         self._trainer.abandon()
         self._intake.wake.set()
-
-
-async def _beside(main: Coroutine[Any, Any, None], *others: Coroutine[Any, Any, None]) -> None:
-    """Run `main` to its end; the others end with it, and an error of any ends all and is raised."""
-    tasks = [asyncio.create_task(work) for work in (main, *others)]
-    try:
-        pending = set(tasks)
-        while tasks[0] in pending:
-            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)  # the first error is on its way already

@@ -29,6 +29,7 @@ from headwater.run.stack import Stack
 from schemas import Prompt
 from schemas.roles import RoleName
 from wire.kafka.settings import KafkaSettings
+from wire.together import beside
 
 BUSY_SECONDS = "headwater_busy_seconds_total"
 MICRO_BATCH_SECONDS = "headwater_micro_batch_seconds"
@@ -142,17 +143,11 @@ async def _evaluate(prompts: Sequence[Prompt], directory: RunDirectory, settings
 
 async def or_trouble(stack: Stack, work: Coroutine[Any, Any, None]) -> None:
     """The work, unless what it needs breaks first. Raises that."""
-    working = asyncio.create_task(work)
-    trouble = asyncio.create_task(stack.trouble())
-    try:
-        await asyncio.wait([working, trouble], return_when=asyncio.FIRST_COMPLETED)
-        if trouble.done():
-            raise trouble.result()
-        await working
-    finally:
-        for task in (working, trouble):
-            task.cancel()
-        await asyncio.gather(working, trouble, return_exceptions=True)
+
+    async def trouble() -> None:
+        raise await stack.trouble()
+
+    await beside(work, trouble())
 
 
 class _Interrupts:
@@ -169,17 +164,12 @@ class _Interrupts:
 
     async def unless[T](self, work: Coroutine[Any, Any, T]) -> T:
         """The work's result. Raises Interrupted when the signal comes first; the work is cancelled then."""
-        working = asyncio.create_task(work)
-        waiting = asyncio.create_task(self._first.wait())
-        try:
-            await asyncio.wait([working, waiting], return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                raise Interrupted("stopped")
-            return working.result()
-        finally:
-            for task in (working, waiting):
-                task.cancel()
-            await asyncio.gather(working, waiting, return_exceptions=True)
+
+        async def interrupted() -> None:
+            await self._first.wait()
+            raise Interrupted("stopped")
+
+        return await beside(work, interrupted())
 
 
 @asynccontextmanager

@@ -24,7 +24,6 @@ from streams.rollout.follower import PolicyFollower, VersionGone
 from streams.rollout.plan import is_too_late, remaining_samples, rollout_of, unscorable_rollout
 from streams.rollout.takeover import Takeover
 from streams.rollout.weights_intake import follow_weights
-from streams.run_together import run_together
 from wire.errors import StopWorker
 from wire.hop.consumer_hop import run_consumer_hop
 from wire.hop.hop import Hop
@@ -33,6 +32,7 @@ from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing, Record
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
+from wire.together import beside
 from wire.weights.snapshots import fetch
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ async def sample_with(
         await engine.start()
         async with LogReader(settings) as reader, Publisher(settings, NAME) as publisher:
             hop = RolloutWorker(engine, follower, publisher, Takeover(reader), metrics, config.engine.max_batch)
-            await run_together(
+            await beside(
                 run_consumer_hop(
                     hop,
                     settings,

@@ -19,7 +19,6 @@ from pathlib import Path
 from schemas import CancelRequest, Event, LogIdentity, Pause, Progress, Resume, WeightUpdate
 from schemas.base import PolicyVersion
 from schemas.topics import CONTROL, EVALUATIONS, GENERATIONS, PROGRESS, PROMPTS_PREFIX, ROLLOUTS, WEIGHTS
-from streams.run_together import run_together
 from streams.scheduler.admission import Admission, AdmissionConfig
 from streams.scheduler.committed_offsets import CommittedOffsets
 from streams.scheduler.lock import sole_scheduler
@@ -36,6 +35,7 @@ from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail
 from wire.kafka.topics import existing_topics, read_log_id
 from wire.metrics import Metrics
+from wire.together import beside
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ class Scheduler:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set or one part fails."""
-        await run_together(
+        await beside(
             stop.wait(),
             self._discover(),
             self._follow_state(),

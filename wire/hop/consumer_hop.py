@@ -60,11 +60,9 @@ async def run_consumer_hop(
             await run_until_stopped(
                 runner,
                 stop,
-                {
-                    "consume": shell.consume,
-                    "commit": shell.commit_forever,
-                    "watch": lambda: watch(runner, hop, settings, metrics, consumer.assignment),
-                },
+                shell.consume(),
+                shell.commit_forever(),
+                watch(runner, hop, settings, metrics, consumer.assignment),
             )
         finally:
             await runner.drain(STOP_GRACE_SECONDS if runner.failure is None else 0)

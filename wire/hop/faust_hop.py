@@ -47,10 +47,8 @@ async def run_faust_hop(
             await run_until_stopped(
                 runner,
                 stop,
-                {
-                    "faust": lambda: _live(app),
-                    "watch": lambda: watch(runner, hop, settings, metrics, lambda: _assignment(app)),
-                },
+                _live(app),
+                watch(runner, hop, settings, metrics, lambda: _assignment(app)),
             )
 
 

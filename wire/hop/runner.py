@@ -216,6 +216,12 @@ class Runner:
             self.failure = error
             self.failed.set()
 
+    async def raise_failure(self) -> None:
+        """Wait until the worker must end, and raise why."""
+        await self.failed.wait()
+        assert self.failure is not None
+        raise self.failure
+
     async def drain(self, grace_seconds: float) -> None:
         """Take no more, let what is in flight end within the time, drop the rest."""
         self._closing = True

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from wire.kafka.offsets import check_offsets, end_offsets, probe
 from wire.kafka.publisher import Publisher
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
+from wire.together import beside
 
 log = logging.getLogger(__name__)
 
@@ -103,27 +104,11 @@ async def watch(
             )
 
 
-async def run_until_stopped(
-    runner: Runner, stop: asyncio.Event, tasks: Mapping[str, Callable[[], Awaitable[None]]]
-) -> None:
-    """Run the tasks until `stop` is set, the runner fails, or one of them ends; raises what went wrong."""
-    running = {asyncio.create_task(_run(work), name=name) for name, work in tasks.items()}
-    waiting = {asyncio.create_task(stop.wait()), asyncio.create_task(runner.failed.wait())}
-    try:
-        await asyncio.wait(running | waiting, return_when=asyncio.FIRST_COMPLETED)
-        for task in running:
-            if task.done():
-                task.result()
-    finally:
-        for task in running | waiting:
-            task.cancel()
-        await asyncio.wait(running | waiting)
-    if runner.failure is not None:
+async def run_until_stopped(runner: Runner, stop: asyncio.Event, *work: Coroutine[Any, Any, None]) -> None:
+    """Run the work until `stop` is set; raises what went wrong in it or in the runner."""
+    await beside(stop.wait(), runner.raise_failure(), *work)
+    if runner.failure is not None:  # on the way out
         raise runner.failure
-
-
-async def _run(work: Callable[[], Awaitable[None]]) -> None:
-    await work()
 
 
 def _count_lag(
