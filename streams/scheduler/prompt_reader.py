@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from schemas import MalformedEvent, Prompt, SourceEnd
 from schemas.topics import PROMPTS_PREFIX, first_reader
-from streams.scheduler.committed_offsets import CommittedOffsets, Partition
 from streams.scheduler.prompt_lane import Place, PromptLane
 from wire.hop.hop import Hop
 from wire.hop.processor import Processor
+from wire.kafka.committed_offsets import CommittedOffsets, Partition
 from wire.kafka.log_reader import LogReader
 from wire.kafka.records import Outgoing, Record
 from wire.kafka.settings import KafkaSettings

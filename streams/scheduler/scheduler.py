@@ -20,7 +20,6 @@ from schemas import CancelRequest, Event, LogIdentity, Pause, Progress, Resume, 
 from schemas.base import PolicyVersion
 from schemas.topics import CONTROL, EVALUATIONS, GENERATIONS, PROGRESS, PROMPTS_PREFIX, ROLLOUTS, WEIGHTS
 from streams.scheduler.admission import Admission, AdmissionConfig
-from streams.scheduler.committed_offsets import CommittedOffsets
 from streams.scheduler.lock import sole_scheduler
 from streams.scheduler.prompt_reader import PromptIntake, PromptReader
 from streams.scheduler.rebuild import Resumed, rebuild
@@ -28,6 +27,7 @@ from wire.hop.hop import Hop
 from wire.hop.inflight import Journal
 from wire.hop.processor import Processor
 from wire.kafka.clients import partition_of
+from wire.kafka.committed_offsets import CommittedOffsets
 from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing, Record
@@ -107,51 +107,68 @@ async def _scheduler(config: SchedulerConfig, settings: KafkaSettings, metrics: 
         log.info("log %s: %d train groups admitted, %d outstanding", log_id, admission.admitted, admission.outstanding)
         journal = Journal(config.run_directory / "state" / NAME)
         yield Scheduler(
-            settings, metrics, admission, resumed, publisher, reader, journal, offsets, evaluation_offsets, partitions
+            SchedulerParts(
+                settings=settings,
+                metrics=metrics,
+                admission=admission,
+                resumed=resumed,
+                publisher=publisher,
+                reader=reader,
+                journal=journal,
+                offsets=offsets,
+                evaluation_offsets=evaluation_offsets,
+                partitions=partitions,
+            )
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerParts:
+    """What a scheduler works with, each of it started."""
+
+    settings: KafkaSettings
+    metrics: Metrics
+    admission: Admission
+    resumed: Resumed
+    publisher: Publisher
+    reader: LogReader
+    journal: Journal
+    offsets: CommittedOffsets
+    """Of the train lane, and of `control`."""
+    evaluation_offsets: CommittedOffsets
+    partitions: int
+    """Of `generations` and `rollouts`."""
 
 
 class Scheduler:
     """The shell around Admission: readers that feed it, and one loop that publishes what it decides."""
 
-    def __init__(
-        self,
-        settings: KafkaSettings,
-        metrics: Metrics,
-        admission: Admission,
-        resumed: Resumed,
-        publisher: Publisher,
-        reader: LogReader,
-        journal: Journal,
-        offsets: CommittedOffsets,
-        evaluation_offsets: CommittedOffsets,
-        partitions: int,
-    ) -> None:
-        self._settings = settings
-        self._metrics = metrics
-        self._admission = admission
-        self._resumed = resumed
-        self._publisher = publisher
-        self._reader = reader
-        self._offsets = offsets
-        self._partitions = partitions
+    def __init__(self, parts: SchedulerParts) -> None:
+        self._settings = parts.settings
+        self._metrics = parts.metrics
+        self._admission = parts.admission
+        self._resumed = parts.resumed
+        self._publisher = parts.publisher
+        self._reader = parts.reader
+        self._offsets = parts.offsets
+        self._partitions = parts.partitions
         self._changed = asyncio.Event()
-        self._control_next = resumed.control
+        self._control_next = parts.resumed.control
         self._rollouts_end: dict[int, int] = {}
         self._rollouts_end_at = -ROLLOUTS_END_SECONDS
-        self._processor = Processor(_StateIntake(admission), publisher, journal, metrics)
+        self._processor = Processor(_StateIntake(parts.admission), parts.publisher, parts.journal, parts.metrics)
         self._prompts = [
             PromptReader(
-                settings,
+                parts.settings,
                 lane,
-                Processor(PromptIntake(name, lane), publisher, journal, metrics),
+                Processor(PromptIntake(name, lane), parts.publisher, parts.journal, parts.metrics),
                 lane_offsets,
-                reader,
+                parts.reader,
                 self._changed.set,
             )
             for name, lane, lane_offsets in (
-                (NAME, admission.train, offsets),
-                (EVALUATIONS_NAME, admission.evaluate, evaluation_offsets),
+                (NAME, parts.admission.train, parts.offsets),
+                (EVALUATIONS_NAME, parts.admission.evaluate, parts.evaluation_offsets),
             )
         ]
 

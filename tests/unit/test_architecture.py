@@ -29,7 +29,6 @@ FILE_LINES, CLASS_LINES, FUNCTION_LINES, MEDIAN_FILE_LINES = 400, 250, 80, 130
 
 EXCEPTIONS = {
     "class streams.scheduler.admission.Admission is past 250 lines",
-    "streams.scheduler.committed_offsets imports aiokafka",
 }
 """What does not keep the rules yet. It may only shrink: a line that is true no longer must go."""
 

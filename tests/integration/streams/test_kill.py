@@ -6,10 +6,10 @@ from pathlib import Path
 
 from sandbox.jail.host import probe
 from schemas import FunctionGrader, FunctionTest, Generation, Message, Prompt, Purpose, Reward, Trajectory
-from streams.scheduler.committed_offsets import CommittedOffsets
 from tests.integration.streams.events import Window, eventually, prompt, window, writer
 from tests.integration.streams.processes import Learner, roles
 from tests.integration.streams.role import BATCH_GROUPS, ROLES
+from wire.kafka.committed_offsets import CommittedOffsets
 from wire.kafka.log_reader import LogReader
 from wire.kafka.records import Outgoing
 from wire.kafka.settings import KafkaSettings

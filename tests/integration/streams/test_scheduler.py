@@ -9,7 +9,6 @@ import pytest
 
 from schemas import Cancel, CancelRequest, Drained, Generation, Pause, Purpose, Resume, SourceEnd
 from schemas.topics import PROMPTS_PREFIX
-from streams.scheduler.committed_offsets import CommittedOffsets
 from streams.scheduler.scheduler import SchedulerConfig, run_scheduler
 from tests.integration.streams.events import (
     RUN,
@@ -25,6 +24,7 @@ from tests.integration.streams.events import (
 )
 from wire.errors import Fenced, UpgradeFirst
 from wire.kafka.clients import make_producer
+from wire.kafka.committed_offsets import CommittedOffsets
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing
 from wire.kafka.settings import KafkaSettings
