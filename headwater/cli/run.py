@@ -178,10 +178,6 @@ def _up(
     from headwater.run.up import run_up
 
     shown = console()
-    if settings is not None and config.broker.transactions != settings.transactions:
-        from dataclasses import replace
-
-        settings = replace(settings, transactions=config.broker.transactions)
     with directory.lock():
         run(run_up(config, directory, settings, Display(shown, directory.log("up")), notes=notes))
         write_report(directory, shown)

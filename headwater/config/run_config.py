@@ -51,10 +51,6 @@ class BrokerConfig(Section):
     prefix: str = "headwater."
     partitions: Count = 4
     replication: Count = 1
-    transactions: bool = False
-    """True on Apache Kafka: a transactional scheduler."""
-    memory_limit_bytes: Count = 4 * GIB
-    """The bundled broker's log lives in memory and only grows: the run stops cleanly before this."""
 
 
 class RunConfig(Section):

@@ -76,8 +76,6 @@ max_new_tokens = 96
 # prefix = "headwater."            # one prefix serves one learner
 # partitions = 4
 # replication = 1
-# transactions = false             # true on Apache Kafka
-# memory_limit_bytes = 4294967296  # the bundled broker's log lives in memory
 """
 
 

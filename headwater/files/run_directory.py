@@ -9,6 +9,7 @@ runs/<name>/
     ledger.jsonl          one line an ended group          learner
     evaluations.jsonl     one line an evaluation group     recorder
     checkpoints/ weights/                                  learner
+    kafka/                the log                          the embedded broker
     state/<role>/         journals of what is in hand      the role
     report/                                                `report`
 """
@@ -70,6 +71,11 @@ class RunDirectory:
     @property
     def report(self) -> Path:
         return self.path / "report"
+
+    @property
+    def kafka(self) -> Path:
+        """The embedded broker's data: the log outlives it."""
+        return self.path / "kafka"
 
     @property
     def bootstrap(self) -> Path:

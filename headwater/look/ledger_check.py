@@ -24,7 +24,7 @@ class LedgerVerdict:
 async def check_run(directory: RunDirectory, settings: KafkaSettings | None) -> LedgerVerdict:
     """Hold the ledger against the checkpoint and, with settings, against the log there.
 
-    A log that is gone with its bundled broker can be checked only as far as the checkpoint knows it. Of a run that
+    A log that is gone with its broker can be checked only as far as the checkpoint knows it. Of a run that
     still goes on, what the learner has told as ended must be in the ledger; the rest is outstanding.
     """
     # the log before the ledger: what ends between the two reads is then a line more, never one too few

@@ -85,8 +85,6 @@ async def evaluate_model(
         prefix=config.broker.prefix,
         partitions=config.broker.partitions,
         domains={prompt.domain for prompt in prompts},
-        memory_limit_bytes=config.broker.memory_limit_bytes,
-        broker_lost="Run the command again.",
         on_note=on_note,
         allow_unenforced=request.allow_unenforced,
     ) as stack:

@@ -21,7 +21,6 @@ from wire.kafka.settings import KafkaSettings
 
 CANONICAL = "canonical"
 EMPTY = "empty"
-_SCORE_MEMORY_BYTES = 4 << 30
 
 
 def domain_answers(domain: Domain, completions: str) -> list[Answer]:
@@ -101,8 +100,6 @@ async def grading_stack(
         settings=None,
         prefix="headwater.",
         partitions=1,
-        memory_limit_bytes=_SCORE_MEMORY_BYTES,
-        broker_lost="Run the command again.",
         on_note=on_note,
         allow_unenforced=allow_unenforced,
     ) as stack:

@@ -1,30 +1,28 @@
 """A broker, its topics and the roles on it: what `up`, `score` and `eval` start, watch and end in order.
 
-With settings given the broker is somebody else's; without, a bundled one is started, and its log ends with the stack.
+With settings given the broker is somebody else's; without, one is started on the run directory's `kafka/`, where its
+log stays: it is started again when it dies, and the next stack on the directory goes on with the log.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from headwater.errors import BrokerEnded, HeadwaterError
+from headwater.errors import HeadwaterError
 from headwater.files.run_directory import RunDirectory
+from headwater.run.broker import keep
 from headwater.run.processes import RoleSpec, headwater_command
 from headwater.run.roles import role_of, stop_order
 from headwater.run.supervisor import Supervisor
 from schemas.roles import RoleName
-from wire.broker.bundled import BundledBroker
+from wire.broker.embedded import EmbeddedKafka
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import apply_topics
 
 log = logging.getLogger(__name__)
-
-MEMORY_SHARE = 0.9
-"""Of the bundled broker's limit: there the run stops."""
-_MEMORY_CHECK_SECONDS = 2.0
 
 
 class Stack:
@@ -39,12 +37,9 @@ class Stack:
         partitions: int,
         replication: int = 1,
         domains: Iterable[str] = (),
-        memory_limit_bytes: int,
-        broker_lost: str,
         on_note: Callable[[str], None],
         allow_unenforced: Iterable[str] = (),
     ) -> None:
-        """`broker_lost` ends the message when the bundled broker is gone: what to do then."""
         self.directory = directory
         self.log_id = ""
         self._given = settings
@@ -52,18 +47,16 @@ class Stack:
         self._partitions = partitions
         self._replication = replication
         self._domains = tuple(domains)
-        self._memory_limit_bytes = memory_limit_bytes
-        self._broker_lost = broker_lost
         self._on_note = on_note
         self._allow_unenforced = tuple(allow_unenforced)
-        self._broker: BundledBroker | None = None
+        self._broker: EmbeddedKafka | None = None
         self._settings: KafkaSettings | None = None
         self._supervisor: Supervisor | None = None
 
     async def __aenter__(self) -> Self:
         self.directory.logs.mkdir(parents=True, exist_ok=True)
         if self._given is None:
-            self._broker = BundledBroker(self.directory.log("broker"))
+            self._broker = EmbeddedKafka(self.directory.kafka, log_file=self.directory.log("broker"))
             bootstrap = await self._broker.start()
             self._settings = KafkaSettings(bootstrap=bootstrap, prefix=self._prefix)
         else:
@@ -98,10 +91,6 @@ class Stack:
         assert self._supervisor is not None, "not entered"
         return self._supervisor
 
-    @property
-    def bundled(self) -> bool:
-        return self._broker is not None
-
     async def start_roles(self, *names: str) -> None:
         """Start `scheduler`, `rollout-2`, …: the part before a number is the role, the whole its name."""
         specs = [self._spec(name) for name in names]
@@ -122,10 +111,11 @@ class Stack:
         self.supervisor.kill(list(self.supervisor.running))
 
     async def trouble(self) -> HeadwaterError:
-        """Wait for what ends a run: a role that cannot be kept running, or the bundled broker gone or full."""
-        waits: list[asyncio.Task[HeadwaterError]] = [asyncio.create_task(self._role_failed())]
+        """Keep the broker running, and wait for what ends a run: a role, or the broker, that cannot be kept running."""
+        watched: list[Coroutine[Any, Any, HeadwaterError]] = [self.supervisor.failed()]
         if self._broker is not None:
-            waits += [asyncio.create_task(self._broker_died()), asyncio.create_task(self._broker_full())]
+            watched.append(keep(self._broker, self._on_note))
+        waits = [asyncio.create_task(one) for one in watched]
         try:
             done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             return done.pop().result()
@@ -148,34 +138,6 @@ class Stack:
 
     def _restarted(self, name: str, how: str) -> None:
         self._on_note(f"{name} ended ({how}) and is started again")
-
-    async def _role_failed(self) -> HeadwaterError:
-        failure = await self.supervisor.failed()
-        if self._broker is not None and not self._broker.alive:
-            return self._broker_gone()
-        return failure
-
-    async def _broker_died(self) -> HeadwaterError:
-        assert self._broker is not None
-        await self._broker.wait()
-        return self._broker_gone()
-
-    def _broker_gone(self) -> BrokerEnded:
-        return BrokerEnded(
-            f"the bundled broker died, and its log with it (its output: {self.directory.log('broker')}). "
-            f"{self._broker_lost}"
-        )
-
-    async def _broker_full(self) -> HeadwaterError:
-        assert self._broker is not None
-        limit = self._memory_limit_bytes * MEMORY_SHARE
-        while self._broker.memory_bytes() < limit:  # noqa: ASYNC110 - a process's memory tells nobody that it grew
-            await asyncio.sleep(_MEMORY_CHECK_SECONDS)
-        return BrokerEnded(
-            f"the bundled broker's log has grown to {self._broker.memory_bytes() / 2**30:.1f} GiB, near its limit of "
-            f"{self._memory_limit_bytes / 2**30:.1f} GiB (broker.memory_limit_bytes); the run has stopped. "
-            f"{self._broker_lost}"
-        )
 
     async def _stop_broker(self) -> None:
         if self._broker is not None:

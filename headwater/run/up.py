@@ -59,8 +59,6 @@ async def run_up(
             partitions=config.broker.partitions,
             replication=config.broker.replication,
             domains={source.domain for source in config.data},
-            memory_limit_bytes=config.broker.memory_limit_bytes,
-            broker_lost=resume,
             allow_unenforced=config.grading.allow_unenforced,
             on_note=display.note,
         )
@@ -74,11 +72,6 @@ async def run_up(
                 write_config(config, directory.config)
                 for note in notes:
                     display.note(note)
-                if stack.bundled:
-                    display.note(
-                        f"the bundled broker at {stack.settings.bootstrap} keeps its log in memory, for this "
-                        "`up` alone: prompts that you publish to it end with it"
-                    )
                 observer = Observer(stack.settings, directory, config)
                 try:
                     async with display.watching(observer, lambda: stack.supervisor.restarts):

@@ -12,9 +12,6 @@ import sys
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
-FETCH_WAIT_MS = 100
-"""As the hops have it on the bundled broker, which delays events by up to a quarter of it."""
-
 
 async def hop(bootstrap: str, source: str, target: str) -> None:
     stop = asyncio.Event()
@@ -24,7 +21,6 @@ async def hop(bootstrap: str, source: str, target: str) -> None:
         bootstrap_servers=bootstrap,
         group_id=f"bare-{source}",
         auto_offset_reset="earliest",
-        fetch_max_wait_ms=FETCH_WAIT_MS,
     )
     async with AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer, consumer:
         while not stop.is_set():

@@ -1,5 +1,5 @@
 """The grade path with a trivial grader (rollouts → dispatch → verdicts → reward → rewards) against a bare chain of two
-aiokafka hops in two processes, on one bundled broker: rollouts a second, and how long one takes without a queue.
+aiokafka hops in two processes, on one broker: rollouts a second, and how long one takes without a queue.
 """
 
 import asyncio
@@ -23,10 +23,9 @@ from schemas.codec import encode
 from schemas.ids import rollout_digest, rollout_id
 from schemas.tokens import pack_logprobs, pack_token_ids
 from schemas.topics import REWARDS, ROLLOUTS
-from tests.bench.bare_hop import FETCH_WAIT_MS
-from tests.bench.measure import Measurement, alternate, cpu_seconds, percentile
+from tests.bench.measure import Measurement, alternate, cpu_seconds, memory_bytes, percentile
 from tests.bench.output import steps
-from wire.broker.bundled import BundledBroker
+from wire.broker.embedded import EmbeddedKafka
 from wire.kafka.clients import make_admin, make_producer
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import apply_topics
@@ -155,7 +154,7 @@ async def run(quick: bool) -> dict[str, Any]:
             await alternate(
                 {"ours": lambda: trickled("ours", ours), "bare": lambda: trickled("bare", bare)}, trickles, advance
             )
-        memory = broker.memory_bytes()
+        memory = memory_bytes(broker.pids[0])
     rates = {name: [rollouts / seconds for seconds in taken] for name, taken in times.items()}
     result.ratio("grade_path_over_bare_throughput", rates["ours"], rates["bare"])
     result.figures = {
@@ -184,11 +183,11 @@ def _cpu_ms(chain: Chain, count: int) -> dict[str, float]:
 
 
 @asynccontextmanager
-async def _chains() -> AsyncGenerator[tuple[Chain, Chain, BundledBroker]]:
+async def _chains() -> AsyncGenerator[tuple[Chain, Chain, EmbeddedKafka]]:
     """Both chains, warm, on one broker."""
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headwater-bench-")))
-        broker = BundledBroker(directory / "broker.log")
+        broker = EmbeddedKafka(directory / "kafka")
         settings = KafkaSettings(bootstrap=await broker.start())
         stack.push_async_callback(broker.stop)
         await apply_topics(settings, partitions=PARTITIONS)
@@ -205,7 +204,7 @@ async def _chains() -> AsyncGenerator[tuple[Chain, Chain, BundledBroker]]:
             places = BARE_TOPICS[number : number + 2]
             command = [sys.executable, "-m", "tests.bench.bare_hop", settings.bootstrap, *places]
             bare_pids[name] = await _start(stack, name, command, directory, {})
-        broker_pid = {"broker": broker.pid}
+        broker_pid = {"broker": broker.pids[0]}
         ours = Chain(
             producer,
             await _reader(stack, settings),
@@ -228,9 +227,7 @@ async def _start(
 
 
 async def _reader(stack: AsyncExitStack, settings: KafkaSettings) -> AIOKafkaConsumer:
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=settings.bootstrap, enable_auto_commit=False, fetch_max_wait_ms=FETCH_WAIT_MS
-    )
+    consumer = AIOKafkaConsumer(bootstrap_servers=settings.bootstrap, enable_auto_commit=False)
     return await stack.enter_async_context(consumer)
 
 

@@ -80,9 +80,9 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def memory_bytes() -> int:
-    """Resident memory of this process."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def memory_bytes(process: int | str = "self") -> int:
+    """Resident memory of a process, by default this one."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def machine() -> dict[str, Any]:

@@ -129,15 +129,15 @@ class SchedulerRole(Role):
         self._outs.extend(self.admission.admit(self.world.now, ends))
         self._control_answered = control
         self._uncommitted = True
-        if self.world.setting.transactions:
-            while len(self._outs) > 1:
-                self.world.publish(self, self._outs.popleft(), exact=True)
+        # one transaction: nothing comes between them
+        while len(self._outs) > 1:
+            self.world.publish(self, self._outs.popleft(), exact=True)
         if not self._outs:
             self.admission.published()
 
     def _publish(self) -> None:
         assert self.admission is not None
-        self.world.publish(self, self._outs.popleft(), exact=self.world.setting.transactions)
+        self.world.publish(self, self._outs.popleft(), exact=True)
         if not self._outs:
             self.admission.published()
 

@@ -32,7 +32,6 @@ class Setting:
     num_prompts: int
     max_updates: int | None
     """None: the run ends with its sources."""
-    transactions: bool
     chaos_steps: int
     trouble: float
     """Scales how often things go wrong."""
@@ -49,7 +48,6 @@ class Setting:
             group_size=rng.randint(2, 3),
             num_prompts=rng.randint(8, 24),
             max_updates=rng.randint(2, 6) if by_updates else None,
-            transactions=rng.random() < 0.5,
             chaos_steps=steps,
             trouble=rng.choice((0.3, 1.0, 2.0)),
             new_log_at=rng.randint(50, steps) if rng.random() < 0.15 else None,

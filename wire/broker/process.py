@@ -1,8 +1,7 @@
-"""A broker as a child process: it dies with its parent, and is ready when a client is answered."""
+"""A broker node as a child process: it dies with its parent, and is ready when a client is answered."""
 
 import asyncio
 import ctypes
-import logging
 import os
 import re
 import signal
@@ -15,45 +14,35 @@ from wire.errors import BrokerFailed, BrokerUnreachable
 from wire.kafka.clients import connect, make_admin
 from wire.kafka.settings import KafkaSettings
 
-log = logging.getLogger(__name__)
-
 PORTS = range(20000, 32000)
 """Below the kernel's range for outgoing connections (32768 up), whose sockets would take a port from us."""
+START_SECONDS = 60
+STOP_SECONDS = 20
 _EXCEPTION = re.compile(r"^[\w.$]+(?:Exception|Error): (.+)", re.MULTILINE)
 _PR_SET_PDEATHSIG = 1
 
 
 class BrokerProcess:
-    """One broker process, child of this one: whatever kills the parent kills it too."""
+    """One node's process, child of this one: whatever kills the parent kills it too."""
 
-    def __init__(self, name: str, log_file: Path | None, *, start_seconds: float, stop_seconds: float) -> None:
-        self._name = name
+    def __init__(self, log_file: Path) -> None:
         self._log_file = log_file
-        self._start_seconds = start_seconds
-        self._stop_seconds = stop_seconds
-        self._process: asyncio.subprocess.Process | None = None
         self._log_start = 0
         """Where in the log file its present life begins."""
+        self._process: asyncio.subprocess.Process | None = None
 
-    async def launch(self, command: Sequence[str], port: int) -> str:
-        """Start it and wait until it answers; returns `host:port`. Raises BrokerFailed when it does not."""
-        assert not self.alive, "already started"
-        if not is_free(port):
-            raise BrokerFailed(f"port {port} is in use: choose another, or leave it out to take a free one")
-        output = self._log_file.open("ab") if self._log_file else None
-        self._log_start = output.tell() if output else 0
-        try:
+    async def launch(self, command: Sequence[str], host: str, port: int) -> None:
+        """Start it and wait until it answers. Raises BrokerFailed when it does not."""
+        if not is_free(port, host):
+            raise BrokerFailed(f"port {port} of {host} is in use: choose another, or leave it out to take a free one")
+        with self._log_file.open("ab") as output:
+            self._log_start = output.tell()
             self._process = await _spawn(command, output)
-        finally:
-            if output is not None:
-                output.close()
-        bootstrap = f"127.0.0.1:{port}"
         try:
-            await self._wait_until_ready(bootstrap)
+            await self._wait_until_ready(f"{host}:{port}")
         except BaseException:
             await self.stop()
             raise
-        return bootstrap
 
     async def stop(self) -> None:
         """End it. Does nothing when it is not running."""
@@ -62,7 +51,7 @@ class BrokerProcess:
             return
         process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), self._stop_seconds)
+            await asyncio.wait_for(process.wait(), STOP_SECONDS)
         except TimeoutError:
             process.kill()
             await process.wait()
@@ -81,54 +70,40 @@ class BrokerProcess:
     def alive(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
-    def memory_bytes(self) -> int:
-        """Resident memory; 0 when it is not running."""
-        if not self.alive:
-            return 0
-        try:
-            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
-        except (FileNotFoundError, ProcessLookupError):
-            return 0
-        return pages * os.sysconf("SC_PAGE_SIZE")
-
     async def _wait_until_ready(self, bootstrap: str) -> None:
         assert self._process is not None
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._start_seconds
+        deadline = loop.time() + START_SECONDS
         while loop.time() < deadline:
             if self._process.returncode is not None:
-                raise BrokerFailed(f"{self._name} ended with status {self._process.returncode} at start{self._why()}")
+                raise BrokerFailed(f"Apache Kafka ended with status {self._process.returncode} at start{self._why()}")
             if await _answers(bootstrap):
                 return
             await asyncio.sleep(0.05)
-        raise BrokerFailed(
-            f"{self._name} did not answer within {self._start_seconds:.0f} s at {bootstrap}{self._why()}"
-        )
+        raise BrokerFailed(f"Apache Kafka did not answer within {START_SECONDS} s at {bootstrap}{self._why()}")
 
     def _why(self) -> str:
         """The last exception that it named, and where to read on."""
-        if self._log_file is None:
-            return ""
         said = self._log_file.read_bytes()[self._log_start :].decode(errors="replace")
         named = _EXCEPTION.findall(said)
         return f"{': ' + named[-1] if named else ''} (see {self._log_file})"
 
 
-def free_port(*, other_than: int = 0) -> int:
-    """A port nobody listens on, below the range of outgoing connections. Raises BrokerFailed when there is none."""
+def free_ports(count: int) -> int:
+    """The first of so many ports in a row that nobody listens on. Raises BrokerFailed when there are none."""
     start = PORTS.start + (os.getpid() * 7) % len(PORTS)  # two that look at once begin at different places
     for port in (*range(start, PORTS.stop), *range(PORTS.start, start)):
-        if port != other_than and is_free(port):
+        if all(is_free(port + number) for number in range(count)):
             return port
-    raise BrokerFailed(f"no free port in {PORTS.start}-{PORTS.stop}")
+    raise BrokerFailed(f"no {count} free ports in a row in {PORTS.start}-{PORTS.stop}")
 
 
-def is_free(port: int) -> bool:
-    """Whether this host's loopback can listen on it now."""
+def is_free(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether that address of this host can be listened on now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((host, port))
         except OSError:
             return False
         return True
@@ -150,7 +125,7 @@ async def _answers(bootstrap: str) -> bool:
     return True
 
 
-async def _spawn(command: Sequence[str], output: IO[bytes] | None) -> asyncio.subprocess.Process:
+async def _spawn(command: Sequence[str], output: IO[bytes]) -> asyncio.subprocess.Process:
     parent = os.getpid()
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -162,8 +137,8 @@ async def _spawn(command: Sequence[str], output: IO[bytes] | None) -> asyncio.su
     return await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=output or asyncio.subprocess.DEVNULL,
-        stderr=output or asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
         preexec_fn=die_with_parent,
         start_new_session=True,  # a Ctrl-C is the parent's to pass on, in its order
     )

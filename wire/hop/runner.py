@@ -19,7 +19,6 @@ from typing import Any
 
 from aiokafka import TopicPartition
 
-from schemas.topics import topic_spec
 from wire.errors import NoProgress, StoredOffsetOutOfRange
 from wire.hop.hop import Hop
 from wire.hop.inflight import Journal
@@ -117,18 +116,27 @@ class Runner:
         task.add_done_callback(lambda _: self._release(slots))  # also of one cancelled before it began
 
     async def _check_gap(self, lease: Lease, record: Record) -> None:
-        """Offsets may be missing on a compacted log, or where transactions leave markers; else events are gone."""
-        if self._settings.transactions or topic_spec(record.topic).cleanup == "compact":
-            partition = TopicPartition(self._settings.name(record.topic), record.partition)
-            async with probe(self._settings) as consumer:
-                if (await consumer.beginning_offsets([partition]))[partition] <= lease.expected:
-                    return
+        """Compaction and transactions' markers leave offsets without a record; what retention took is gone."""
+        partition = TopicPartition(self._settings.name(record.topic), record.partition)
+        async with probe(self._settings) as consumer:
+            if (await consumer.beginning_offsets([partition]))[partition] <= lease.expected:
+                return
         self.fail(
             StoredOffsetOutOfRange(
                 f"{record.topic} [{record.partition}]: after {lease.expected - 1} comes {record.offset}, and what was "
                 "between is gone: retention has passed this worker"
             )
         )
+
+    def passed(self, partition: Partition, start: int, end: int) -> None:
+        """There is no record in offsets [start, end): with nothing delivered meanwhile, they count as done.
+
+        Else the marker after a last event would be lag for ever.
+        """
+        lease = self._leases.get(partition)
+        if lease is not None and lease.expected == start and lease.watermark.delivered(end - 1):
+            lease.watermark.done(end - 1)
+            lease.expected = end
 
     async def _work(self, lease: Lease, record: Record) -> None:
         self._metrics.in_flight.labels(self._hop.name).inc()

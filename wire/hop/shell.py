@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from wire.errors import BrokerUnreachable, NoProgress
 from wire.hop.hop import Hop
 from wire.hop.inflight import Journal
 from wire.hop.runner import Partition, Runner
 from wire.kafka.clients import broker_errors
-from wire.kafka.offsets import check_offsets, end_offsets, probe
+from wire.kafka.offsets import check_offsets, end_offsets, first_records, probe
 from wire.kafka.publisher import Publisher
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
@@ -88,6 +88,8 @@ async def watch(
         try:
             async with asyncio.timeout(FETCH_STALL_SECONDS), probe(settings) as consumer:
                 ends = await end_offsets(consumer, settings, places)
+                if not runner.in_flight and runner.still_seconds > WATCH_SECONDS:
+                    await _pass_markers(runner, settings, consumer, ends)
         except (BrokerUnreachable, TimeoutError) as error:
             log.warning("%s: the lag is unknown: %s", hop.name, error)
             continue
@@ -109,6 +111,22 @@ async def run_until_stopped(runner: Runner, stop: asyncio.Event, *work: Coroutin
     await beside(stop.wait(), runner.raise_failure(), *work)
     if runner.failure is not None:  # on the way out
         raise runner.failure
+
+
+async def _pass_markers(
+    runner: Runner, settings: KafkaSettings, consumer: AIOKafkaConsumer, ends: Mapping[TopicPartition, int]
+) -> None:
+    """Where only transactions' markers are left, there is nothing to wait for."""
+    leases = {place: runner.lease(settings.logical(place.topic), place.partition) for place in ends}
+    spans = {
+        place: (lease.expected, ends[place])
+        for place, lease in leases.items()
+        if lease is not None and lease.expected < ends[place]
+    }
+    held = await first_records(consumer, settings, spans)
+    for place, (start, end) in spans.items():
+        if place not in held:
+            runner.passed((settings.logical(place.topic), place.partition), start, end)
 
 
 def _count_lag(

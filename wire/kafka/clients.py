@@ -58,8 +58,8 @@ def make_producer(settings: KafkaSettings, client_id: str, *, transactional_id: 
     return AIOKafkaProducer(
         **_common(settings, client_id),
         acks="all",
-        enable_idempotence=settings.transactions,
-        transactional_id=transactional_id if settings.transactions else None,
+        enable_idempotence=True,
+        transactional_id=transactional_id,
         compression_type="lz4",
         max_request_size=LARGEST_EVENT_BYTES + OVERHEAD_BYTES,
         max_batch_size=64 * 1024,
@@ -88,11 +88,9 @@ def make_consumer(
         partition_assignment_strategy=[RangePartitionAssignor],
         enable_auto_commit=False,
         auto_offset_reset="earliest" if consumer_group else "none",
-        isolation_level="read_committed" if settings.transactions else "read_uncommitted",
+        isolation_level="read_committed",
         max_partition_fetch_bytes=partition_fetch_bytes,
         max_poll_records=max_records,
-        # the bundled broker looks for new events four times in a wait, and so delays each by up to a quarter of it
-        fetch_max_wait_ms=500 if settings.transactions else 100,
         session_timeout_ms=SESSION_TIMEOUT_SECONDS * 1000,
         heartbeat_interval_ms=HEARTBEAT_SECONDS * 1000,
         rebalance_timeout_ms=REBALANCE_TIMEOUT_SECONDS * 1000,

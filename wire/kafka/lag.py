@@ -8,9 +8,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from schemas.topics import topic_spec
 from wire.kafka.clients import broker_errors, close, connect, make_consumer
-from wire.kafka.offsets import end_offsets, probe
+from wire.kafka.offsets import check_offsets, end_offsets, first_records, probe
 from wire.kafka.settings import KafkaSettings
-from wire.kafka.tail import Tail
 from wire.kafka.topics import existing_topics
 
 
@@ -22,7 +21,7 @@ class TopicLag(NamedTuple):
     """Events that the group has acknowledged (the sum of its offsets)."""
     end: int
     events: int
-    """Not acknowledged yet. With transactions each marker counts as one."""
+    """Not acknowledged yet. Transactions' markers between them count too; where only markers are left it is 0."""
     oldest_age_seconds: float
     """Of the oldest unread event, by its time stamp; 0 with nothing unread."""
 
@@ -34,32 +33,32 @@ class TopicLag(NamedTuple):
 
 
 async def group_lag(settings: KafkaSettings, hop: str, topics: Iterable[str]) -> list[TopicLag]:
-    """The lag of the hop's consumer group on each topic that exists.
-
-    Asked through a consumer: the admin call for group offsets drops the connection on the bundled broker.
-    """
+    """The lag of the hop's consumer group on each topic that exists."""
     counts = await existing_topics(settings)
     wanted = [topic for topic in topics if topic in counts]
     places = [TopicPartition(settings.name(topic), number) for topic in wanted for number in range(counts[topic])]
     if not places:
         return []
+    committed = await _committed(settings, hop, places)
     async with probe(settings) as consumer:
         with broker_errors(settings):
             begins = await consumer.beginning_offsets(places)
         ends = await end_offsets(consumer, settings, places)
-    committed = await _committed(settings, hop, places)
-    positions = {place: begins[place] if committed[place] is None else committed[place] or 0 for place in places}
+        positions = {place: begins[place] if committed[place] is None else committed[place] or 0 for place in places}
+        spans = {place: (positions[place], ends[place]) for place in places if positions[place] < ends[place]}
+        await check_offsets(consumer, settings, {place: start for place, (start, _) in spans.items()})
+        oldest = await first_records(consumer, settings, spans)
     lags: list[TopicLag] = []
     for topic in wanted:
         mine = [place for place in places if place.topic == settings.name(topic)]
-        behind = {place: positions[place] for place in mine if positions[place] < ends[place]}
+        stamps = [oldest[place].timestamp / 1000 for place in mine if place in oldest]
         lags.append(
             TopicLag(
                 topic=topic,
                 committed=sum(positions[place] for place in mine),
                 end=sum(ends[place] for place in mine),
-                events=sum(ends[place] - position for place, position in behind.items()),
-                oldest_age_seconds=await _oldest_age(settings, topic, behind),
+                events=sum(ends[place] - positions[place] for place in mine if place in oldest),
+                oldest_age_seconds=max(0.0, time.time() - min(stamps)) if stamps else 0.0,
             )
         )
     return lags
@@ -75,22 +74,3 @@ async def _committed(
             return {place: await consumer.committed(place) for place in places}
     finally:
         await close(consumer)
-
-
-async def _oldest_age(settings: KafkaSettings, topic: str, behind: dict[TopicPartition, int]) -> float:
-    if not behind:
-        return 0.0
-    oldest: float | None = None
-    async with Tail(settings, {(topic, place.partition): position for place, position in behind.items()}) as tail:
-        waiting = {place.partition for place in behind}
-        while waiting:
-            records = await tail.poll(timeout_seconds=1.0, max_records=1)
-            if not records:
-                break  # only transaction markers are there
-            for record in records:
-                if record.partition in waiting:
-                    waiting.remove(record.partition)
-                    tail.pause(topic, record.partition)
-                    stamp = record.timestamp_ms / 1000
-                    oldest = stamp if oldest is None else min(oldest, stamp)
-    return 0.0 if oldest is None else max(0.0, time.time() - oldest)

@@ -56,7 +56,7 @@ class LogReader:
             return (await self._consumer.beginning_offsets([place]))[place]
 
     async def end_offset(self, topic: str, partition: int) -> int:
-        """The offset that the next record will have (with transactions: the next that may be read)."""
+        """The offset that the next record will have (behind an open transaction: its first)."""
         place = self._place(topic, partition)
         async with self._turn:
             return (await end_offsets(self._consumer, self._settings, [place]))[place]

@@ -1,14 +1,13 @@
 """Where partitions begin and end, and whether a stored offset still lies between."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 
 from schemas.topics import MIB
-from wire.errors import BrokerUnreachable, StoredOffsetOutOfRange
-from wire.kafka.clients import REQUEST_TIMEOUT_SECONDS, broker_errors, close, connect, make_consumer
+from wire.errors import StoredOffsetOutOfRange
+from wire.kafka.clients import broker_errors, close, connect, make_consumer
 from wire.kafka.settings import KafkaSettings
 
 
@@ -27,42 +26,42 @@ async def probe(settings: KafkaSettings) -> AsyncGenerator[AIOKafkaConsumer]:
 async def end_offsets(
     consumer: AIOKafkaConsumer, settings: KafkaSettings, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """The offset that each partition's next record will have (with transactions: the next that may be read).
-
-    `consumer` has no group; what it was assigned is replaced, and paused afterwards.
-
-    The bundled broker lists the first offset of the last batch plus one, too little when that batch has
-    several records; its fetch answers carry the right one. So, without transactions, the last listed
-    record is fetched and the high watermark that comes with it is taken.
-    """
+    """The offset that each partition's next record will have (behind an open transaction: its first)."""
     with broker_errors(settings):
-        listed: dict[TopicPartition, int] = await consumer.end_offsets(list(partitions))
-    if settings.transactions:
-        return listed
-    unknown = {partition for partition, end in listed.items() if end > 0}
-    if not unknown:
-        return listed
-    ends = dict(listed)
-    consumer.assign(list(unknown))
+        return await consumer.end_offsets(list(partitions))
+
+
+async def first_records(
+    consumer: AIOKafkaConsumer, settings: KafkaSettings, spans: Mapping[TopicPartition, tuple[int, int]]
+) -> dict[TopicPartition, ConsumerRecord[bytes | None, bytes | None]]:
+    """The first record of each span of offsets [start, end) that has one.
+
+    One has none where there are only markers (each transaction leaves one, which takes an offset), or
+    where compaction has taken what there was. `consumer` has no group; what it was assigned is replaced,
+    and paused afterwards. Raises OffsetOutOfRangeError for a start that the log does not hold.
+    """
+    found: dict[TopicPartition, ConsumerRecord[bytes | None, bytes | None]] = {}
+    waiting = {place for place, (start, end) in spans.items() if start < end}
+    if not waiting:
+        return found
+    consumer.assign(list(waiting))
     try:
-        for partition in unknown:
-            consumer.seek(partition, listed[partition] - 1)
-        deadline = asyncio.get_running_loop().time() + REQUEST_TIMEOUT_SECONDS
-        while unknown:
+        for place in waiting:
+            consumer.seek(place, spans[place][0])
+        while waiting:
             with broker_errors(settings):
-                await consumer.getmany(timeout_ms=100)
-            for partition in list(unknown):
-                high_watermark = consumer.highwater(partition)
-                if high_watermark is not None:
-                    ends[partition] = max(listed[partition], high_watermark)
-                    unknown.remove(partition)
-            if unknown and asyncio.get_running_loop().time() > deadline:
-                raise BrokerUnreachable(
-                    f"{settings.bootstrap} answered no fetch of {unknown} within {REQUEST_TIMEOUT_SECONDS} s"
-                )
+                fetched = await consumer.getmany(timeout_ms=100)
+            for place in list(waiting):
+                first = next((raw for raw in fetched.get(place, ()) if raw.offset < spans[place][1]), None)
+                if first is not None:
+                    found[place] = first
+                # fetched up to the end without one: the position passes over what is no record
+                if first is not None or await consumer.position(place) >= spans[place][1]:
+                    waiting.remove(place)
+                    consumer.pause(place)
     finally:
         consumer.pause(*consumer.assignment())  # not unassigned: see `stop_consumer`
-    return ends
+    return found
 
 
 async def check_offsets(
@@ -70,8 +69,7 @@ async def check_offsets(
 ) -> None:
     """Raises StoredOffsetOutOfRange for an offset outside [begin, end] of its partition.
 
-    Some brokers reset it, and the bundled one waits for ever, instead of saying so: it is asked first.
-    `consumer` as for `end_offsets`.
+    Asked before reading: a consumer of a group would be reset instead.
     """
     if not stored:
         return

@@ -37,14 +37,14 @@ class _Encoded(NamedTuple):
 class Publisher:
     """A producer for one role. Use as `async with`.
 
-    With a transactional id (and a broker that has transactions) every `send` and every `send_all` is
-    one transaction; a second publisher with the same id fences this one, which then raises Fenced.
+    With a transactional id every `send` and every `send_all` is one transaction; a second publisher with
+    the same id fences this one, which then raises Fenced.
     """
 
     def __init__(self, settings: KafkaSettings, writer: str, transactional_id: str | None = None) -> None:
         self.writer = writer
         self._settings = settings
-        self._transactional_id = transactional_id if settings.transactions else None
+        self._transactional_id = transactional_id
         self._running: AIOKafkaProducer | None = None
         self._transaction = asyncio.Lock()
 

@@ -4,7 +4,7 @@ import os
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
 from schemas.topics import DEFAULT_PREFIX
 
@@ -13,7 +13,6 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_SSL", "SASL_PLAINTEXT"]
 _ENVIRONMENT = {
     "bootstrap": "HEADWATER_KAFKA_BOOTSTRAP",
     "prefix": "HEADWATER_KAFKA_PREFIX",
-    "transactions": "HEADWATER_KAFKA_TRANSACTIONS",
     "protocol": "HEADWATER_KAFKA_PROTOCOL",
     "ca_file": "HEADWATER_KAFKA_CA_FILE",
     "sasl_mechanism": "HEADWATER_KAFKA_SASL_MECHANISM",
@@ -30,8 +29,6 @@ class KafkaSettings:
     """`host:port`, or several with commas."""
     prefix: str = DEFAULT_PREFIX
     """One prefix serves one learner."""
-    transactions: bool = False
-    """Apache Kafka: idempotent producers, the transactional scheduler, committed reads. The bundled broker has none."""
     protocol: Protocol = "PLAINTEXT"
     ca_file: str | None = None
     """PEM file of the authority that signed the broker's certificate; None: the system's."""
@@ -76,21 +73,16 @@ class KafkaSettings:
     def to_environment(self) -> dict[str, str]:
         """The variables that `from_environment` reads: how a parent hands these settings to a child process."""
         values = {name: getattr(self, name) for name in _ENVIRONMENT}
-        return {
-            _ENVIRONMENT[name]: ("1" if value else "0") if isinstance(value, bool) else str(value)
-            for name, value in values.items()
-            if value is not None
-        }
+        return {_ENVIRONMENT[name]: str(value) for name, value in values.items() if value is not None}
 
 
-def from_environment(environ: Mapping[str, str] = os.environ, **given: str | bool | None) -> KafkaSettings:
+def from_environment(environ: Mapping[str, str] = os.environ, **given: str | None) -> KafkaSettings:
     """Settings from `HEADWATER_KAFKA_*`; what is `given` and not None goes first.
 
     Raises ValueError when no bootstrap is known, and for values that make no sense together.
     """
-    values: dict[str, str | bool] = {name: environ[key] for name, key in _ENVIRONMENT.items() if key in environ}
+    values = {name: environ[key] for name, key in _ENVIRONMENT.items() if key in environ}
     values |= {name: value for name, value in given.items() if value is not None}
     if "bootstrap" not in values:
         raise ValueError("no broker: give --bootstrap HOST:PORT or set HEADWATER_KAFKA_BOOTSTRAP")
-    transactions = values.pop("transactions", False)
-    return KafkaSettings(**cast(dict[str, str], values), transactions=transactions in (True, "1", "true", "True"))  # pyright: ignore[reportArgumentType]
+    return KafkaSettings(**values)  # pyright: ignore[reportArgumentType] - the protocol's name is checked there

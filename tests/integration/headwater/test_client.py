@@ -75,8 +75,6 @@ async def test_answers_are_scored_by_whoever_grades_on_the_broker(kafka: KafkaSe
         settings=kafka,
         prefix=kafka.prefix,
         partitions=4,
-        memory_limit_bytes=1 << 30,
-        broker_lost="",
         on_note=print,
     ) as stack:
         await stack.start_roles("dispatch", "reward")

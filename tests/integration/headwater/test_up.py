@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from schemas import Event, Generation, Rollout
+from schemas.codec import decode
+from schemas.topics import GENERATIONS, ROLLOUTS
 from tests.integration.headwater.conftest import Up, all_gone, descendants, headwater, processes
 from tests.unit.headwater.test_report import KEYS
+from wire.broker.embedded import EmbeddedKafka
+from wire.kafka.log_reader import LogReader
+from wire.kafka.settings import KafkaSettings
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -112,24 +118,76 @@ async def test_a_killed_supervisor_leaves_no_child(up: Up) -> None:
     assert await all_gone(started) == set()
 
 
-async def test_a_killed_broker_ends_the_run_with_the_way_on(up: Up) -> None:
-    up.demo("lost", 200)
+async def test_a_killed_broker_costs_no_group_and_no_resume(up: Up) -> None:
+    up.demo("broker", 12)
     await up.until("— training")
     await asyncio.sleep(3)
+    os.kill(_broker(up), signal.SIGKILL)
+    await up.until("the broker ended (killed by SIGKILL) and is started again on its log")
+    assert await up.ends() == 0, up.output
+    summary = json.loads((up.runs / "broker" / "report" / "summary.json").read_text())
+    assert summary["updates"] == 12
+    assert summary["groups_trained"] == 48
+    assert summary["groups_unaccounted"] == summary["groups_trained_twice"] == 0
+
+
+async def test_after_kill_9_of_everything_a_resume_does_nothing_again_that_is_on_the_log(up: Up) -> None:
+    up.demo("all", 200)
+    await up.until("— training")
+    run = up.runs / "all"
+    async with asyncio.timeout(120):
+        while not (checkpoints := sorted(run.glob("checkpoints/checkpoint-*/position.json"))):  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
+    await asyncio.sleep(3)
+    started = descendants(up.process.pid) if up.process else set[int]()
+    up.kill()
+    assert await all_gone(started) == set()
+    log = await _read_log(run)
+    admitted, sampled = _admitted(log), _sampled(log)
+    assert len(admitted) > 4
+    assert checkpoints
+
+    version = json.loads(_newest_position(run).read_text())["version"]
+    up.start("up", "--resume", "all", "--set", f"training.max_updates={version + 4}")
+    assert await up.ends() == 0, up.output
+    log = await _read_log(run)
+    assert set(admitted) <= set(_admitted(log)), "the same log"
+    assert len(set(_admitted(log))) == len(_admitted(log)), "no group is admitted twice"
+    assert set(sampled) <= set(_sampled(log))
+    assert len(_sampled(log)) == len(set(_sampled(log))), "no answer is sampled twice"
+    summary = json.loads((run / "report" / "summary.json").read_text())
+    assert summary["updates"] == version + 4
+    assert summary["groups_unaccounted"] == summary["groups_trained_twice"] == 0
+
+
+def _broker(up: Up) -> int:
     assert up.process is not None
     started = descendants(up.process.pid)
-    port = (up.runs / "lost" / "bootstrap").read_text().strip().encode()
-    brokers = [pid for pid, command in processes() if pid in started and b"tcp://" + port in command]
-    assert len(brokers) == 1
-    os.kill(brokers[0], signal.SIGKILL)
-    assert await up.ends(180) == 1, up.output
-    assert "the bundled broker died" in up.output
-    assert "headwater up --resume" in up.output
-    assert "Traceback" not in up.output
-    assert await all_gone(started) == set()
-    version = json.loads(_newest_position(up.runs / "lost").read_text())["version"]
-    up.start("up", "--resume", "lost", "--set", f"training.max_updates={version + 2}")
-    assert await up.ends() == 0, up.output
+    [broker] = [pid for pid, command in processes() if pid in started and b"kafka.Kafka" in command]
+    return broker
+
+
+async def _read_log(run: Path) -> list[Event]:
+    """Generations and rollouts of a run that is not up, partition after partition."""
+    broker = EmbeddedKafka(run / "kafka", log_file=run / "logs" / "broker-read.log")
+    settings = KafkaSettings(bootstrap=await broker.start())
+    try:
+        async with LogReader(settings) as reader:
+            return [
+                decode(record.value, topic)
+                for topic in (GENERATIONS, ROLLOUTS)
+                for record in await reader.read_all(topic.name)
+            ]
+    finally:
+        await broker.stop()
+
+
+def _admitted(log: list[Event]) -> list[str]:
+    return [event.group_id for event in log if isinstance(event, Generation)]
+
+
+def _sampled(log: list[Event]) -> list[tuple[str, int]]:
+    return [(event.group_id, event.sample_index) for event in log if isinstance(event, Rollout)]
 
 
 def _newest_position(run: Path) -> Path:

@@ -190,7 +190,7 @@ async def test_killed_and_resumed_it_trains_on_every_group_once(
                 "run_directory": str(tmp_path),
                 "model_directory": str(model_directory),
                 "changes": changes,
-                "kafka": {"bootstrap": kafka.bootstrap, "prefix": kafka.prefix, "transactions": kafka.transactions},
+                "kafka": {"bootstrap": kafka.bootstrap, "prefix": kafka.prefix},
             }
         )
     )
@@ -242,7 +242,7 @@ async def test_stopped_it_saves_and_goes_on_with_another_log(
     _, progress = await published(kafka)
     assert (progress[-1].version, progress[-1].finished, progress[-1].ended_low) == (1, False, 2)
 
-    other = KafkaSettings(bootstrap=kafka.bootstrap, prefix=f"other-{kafka.prefix}", transactions=kafka.transactions)
+    other = KafkaSettings(bootstrap=kafka.bootstrap, prefix=f"other-{kafka.prefix}")
     second_log = await apply_topics(other, partitions=PARTITIONS)
     rest = [
         msgspec.structs.replace(

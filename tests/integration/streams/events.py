@@ -166,7 +166,7 @@ async def run_hop_alone(
 ) -> None:
     """A hop that owns all partitions from their beginning, without a consumer group and its commits.
 
-    The bundled broker takes 8 s to let a member join; what a hop does with its events shows without.
+    What a hop does with its events shows without.
     """
     partitions = await existing_topics(settings)
     start = {(topic.name, number): 0 for topic in hop.topics for number in range(partitions[topic.name])}

@@ -251,7 +251,6 @@ async def test_a_newer_release_stops_it(kafka: KafkaSettings, tmp_path: Path) ->
         await run_scheduler(config(tmp_path), kafka, metrics, stop)
 
 
-@pytest.mark.kafka
 async def test_a_scheduler_on_another_machine_fences_the_older(kafka: KafkaSettings, tmp_path: Path) -> None:
     log_id = await read_log_id(kafka)
     async with writer(kafka) as user, window(kafka, "generations") as log:

@@ -154,7 +154,7 @@ async def read_topic(settings: KafkaSettings, topic: str) -> list[Record]:
 
 
 async def count(settings: KafkaSettings, topic: str) -> int:
-    """Records on a topic (with transactions also markers)."""
+    """Records on a topic; a transaction's marker counts too."""
     async with LogReader(settings) as reader:
         return sum([await reader.end_offset(topic, number) for number in range(await reader.partitions(topic))])
 

@@ -1,6 +1,6 @@
 """A hop on a real broker, in both shells: dead letters, versions, floors, rebalances, stored offsets.
 
-Each test runs both shells at once: the bundled broker takes 8 seconds to form a consumer group.
+Each test runs both shells, at once.
 """
 
 import asyncio
@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import RecordsToDelete
 
 from schemas import Event
 from schemas.topics import GENERATIONS, REWARDS, ROLLOUTS
@@ -29,12 +30,15 @@ from tests.integration.wire.hops import (
     until,
 )
 from wire.errors import StoredOffsetOutOfRange, UpgradeFirst
-from wire.kafka.clients import connect, make_producer
+from wire.hop.shell import hop_runner
+from wire.kafka.clients import connect, make_admin, make_producer
 from wire.kafka.lag import group_lag
+from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing, Record
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import apply_topics
+from wire.metrics import Metrics
 
 Scenario = Callable[[str, KafkaSettings], Awaitable[None]]
 """What is done with one shell on topics of its own."""
@@ -174,6 +178,49 @@ async def test_two_members_share_and_a_rebalance_loses_nothing(new_kafka: KafkaS
                 await until(all_committed, one)
 
     await both(new_kafka, scenario)
+
+
+async def test_the_markers_of_transactions_are_committed_over(
+    new_kafka: KafkaSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The marker after the last event is no lag, also to those who ask the broker alone."""
+    monkeypatch.setattr("wire.hop.shell.WATCH_SECONDS", 0.3)
+
+    async def scenario(shell: str, kafka: KafkaSettings) -> None:
+        async with Publisher(kafka, "rollout", transactional_id=kafka.name("test")) as publisher:
+            for out in rollouts(3):
+                await publisher.send(out)  # none is a gap
+            hop = Echo()
+            async with running(shell, hop, kafka, tmp_path) as task:
+
+                async def at_the_end() -> bool:
+                    [lag] = await group_lag(kafka, "dispatch", ["rollouts"])
+                    return lag.committed == lag.end == await count(kafka, "rollouts")
+
+                await until(at_the_end, task)
+                await publisher.send(rollouts(1)[0])
+                await until(at_the_end, task)
+        assert len(hop.seen) == 4
+
+    await both(new_kafka, scenario)
+
+
+async def test_what_retention_took_from_under_a_worker_stops_it(kafka: KafkaSettings, tmp_path: Path) -> None:
+    async with Publisher(kafka, "rollout") as publisher:
+        await publisher.send_all([Outgoing("rollouts", "g", rollout("g"), partition=0) for _ in range(10)])
+    place = TopicPartition(kafka.name("rollouts"), 0)
+    admin = make_admin(kafka)
+    await connect(admin, kafka)
+    await admin.delete_records({place: RecordsToDelete(before_offset=6)})
+    await admin.close()
+    async with hop_runner(Echo(), kafka, Metrics(), tmp_path) as runner, LogReader(kafka) as reader:
+        runner.assigned({("rollouts", 0): 3})  # 3, 4 and 5 had not been read
+        lease = runner.lease("rollouts", 0)
+        assert lease is not None
+        [record] = await reader.read("rollouts", 0, [6])
+        await runner.deliver(lease, record)
+        assert isinstance(runner.failure, StoredOffsetOutOfRange)
+        assert "after 2 comes 6" in str(runner.failure)
 
 
 async def test_a_stored_offset_of_another_log_stops_the_worker(new_kafka: KafkaSettings, tmp_path: Path) -> None:

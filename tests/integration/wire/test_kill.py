@@ -23,7 +23,6 @@ KILL_AT = 60
 
 
 async def test_a_killed_worker_loses_nothing(new_kafka: KafkaSettings, tmp_path: Path) -> None:
-    # both shells at once: the bundled broker takes 8 seconds to form a consumer group
     async with asyncio.TaskGroup() as group:
         for shell in SHELLS:
             group.create_task(_kill_and_count(shell, new_kafka, tmp_path / shell))

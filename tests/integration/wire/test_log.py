@@ -137,7 +137,6 @@ async def test_no_broker_is_one_clear_line() -> None:
         await read_log_id(settings)
 
 
-@pytest.mark.kafka
 async def test_a_second_publisher_with_the_same_id_fences_the_first(kafka: KafkaSettings) -> None:
     async with Publisher(kafka, "scheduler", transactional_id="scheduler") as first:
         await first.send_all(rollouts(4))
@@ -149,7 +148,20 @@ async def test_a_second_publisher_with_the_same_id_fences_the_first(kafka: Kafka
         assert len(await reader.read_all("rollouts")) == 8
 
 
-@pytest.mark.kafka
+async def test_markers_of_transactions_are_no_lag(kafka: KafkaSettings) -> None:
+    async with Publisher(kafka, "rollout", transactional_id=kafka.name("test")) as publisher:
+        sent = [Outgoing("rollouts", f"g{number}", rollout(f"g{number}"), partition=0) for number in range(3)]
+        for out in sent:
+            await publisher.send(out)  # offsets 0, 2 and 4; a marker after each
+        await commit_as(kafka, "dispatch", {("rollouts", 0): 5})
+        [lag] = await group_lag(kafka, "dispatch", ["rollouts"])
+        assert (lag.committed, lag.end, lag.events, lag.oldest_age_seconds) == (5, 6, 0, 0.0)
+        await publisher.send(sent[0])
+        [lag] = await group_lag(kafka, "dispatch", ["rollouts"])
+        assert lag.events >= 1
+        assert lag.oldest_age_seconds > 0
+
+
 async def test_what_is_not_committed_is_not_read(kafka: KafkaSettings) -> None:
     producer: AIOKafkaProducer = make_producer(kafka, "test", transactional_id="test-open")
     await connect(producer, kafka)
@@ -165,7 +177,6 @@ async def test_what_is_not_committed_is_not_read(kafka: KafkaSettings) -> None:
             await reader.read("rollouts", 0, [0])
 
 
-@pytest.mark.kafka
 async def test_the_limits_of_an_existing_topic_are_checked(kafka: KafkaSettings) -> None:
     from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 

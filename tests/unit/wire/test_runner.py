@@ -8,7 +8,7 @@ import pytest
 
 from schemas import Rollout
 from tests.unit.wire.doubles import SETTINGS, MemoryPublisher, ToldHop, marks_in, record, rollout
-from wire.errors import NoProgress, StoredOffsetOutOfRange, UpgradeFirst
+from wire.errors import NoProgress, UpgradeFirst
 from wire.hop.inflight import Journal
 from wire.hop.runner import Lease, Runner
 from wire.kafka.records import Outgoing
@@ -180,13 +180,6 @@ async def test_suspects_are_handled_alone(tmp_path: Path) -> None:
     await settle()
     assert gates.waiting == ["g0", "g1"]
     await runner.drain(0)
-
-
-async def test_events_that_vanished_below_the_reader_stop_the_worker(tmp_path: Path) -> None:
-    runner, lease = make(ToldHop(), tmp_path)
-    await runner.deliver(lease, record(rollout("g"), 5))
-    assert isinstance(runner.failure, StoredOffsetOutOfRange)
-    assert runner.in_flight == 0
 
 
 async def test_a_tick_publishes_and_a_broken_one_stops_the_worker(tmp_path: Path) -> None:

@@ -19,9 +19,7 @@ def test_the_password_never_shows() -> None:
 
 
 def test_a_child_process_gets_the_same_settings() -> None:
-    settings = KafkaSettings(
-        bootstrap="b:1", prefix="x.", transactions=True, protocol="SASL_SSL", username="u", password="p"
-    )
+    settings = KafkaSettings(bootstrap="b:1", prefix="x.", protocol="SASL_SSL", username="u", password="p")
     assert from_environment(settings.to_environment()) == settings
 
 
