@@ -3,8 +3,12 @@
 import asyncio
 import json
 import os
+import re
+import shutil
 import signal
 import socket
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -87,7 +91,10 @@ async def test_ctrl_c_leaves_nothing_and_the_run_goes_on(up: Up) -> None:
     assert up.process is not None
     started = descendants(up.process.pid)
     assert len(started) >= 10
-    host, port = (up.runs / "stopped" / "bootstrap").read_text().strip().split(":")
+    bootstrap = (up.runs / "stopped" / "bootstrap").read_text().strip()
+    if shutil.which("kcat"):  # .ci/run installs it
+        await asyncio.to_thread(_examples, bootstrap)
+    host, port = bootstrap.split(":")
     second = await asyncio.to_thread(headwater, "up", "--resume", "stopped", "--runs", str(up.runs))
     assert f"in use by process {up.process.pid}" in second.stderr
     up.interrupt()
@@ -158,6 +165,20 @@ async def test_after_kill_9_of_everything_a_resume_does_nothing_again_that_is_on
     summary = json.loads((run / "report" / "summary.json").read_text())
     assert summary["updates"] == version + 4
     assert summary["groups_unaccounted"] == summary["groups_trained_twice"] == 0
+
+
+def _examples(bootstrap: str) -> None:
+    """EXAMPLES.md's first line, as it stands: a prompt by kcat; kcat reads its rewards too."""
+    text = (Path(__file__).parents[3] / "headwater" / "EXAMPLES.md").read_text()
+    block = re.search(r"## Publish a prompt\n.*?\n\n((?:    [^\n]+\n)+)", text, re.DOTALL)
+    assert block
+    assert headwater("topics", "apply", "--domain", "sums", "--bootstrap", bootstrap).returncode == 0
+    environment = {**os.environ, "B": bootstrap}
+    subprocess.run(["bash", "-euc", block[1]], env=environment, check=True, timeout=30)
+    read = ["kcat", "-C", "-e", "-q", "-b", bootstrap, "-t", "headwater.rewards"]
+    deadline = time.monotonic() + 60
+    while b'"prompt_id":"add-1"' not in subprocess.run(read, capture_output=True, check=True, timeout=30).stdout:
+        assert time.monotonic() < deadline, "no reward of the prompt"
 
 
 def _broker(up: Up) -> int:
