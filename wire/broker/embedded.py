@@ -58,7 +58,7 @@ class EmbeddedKafka:
             # together: none is ready before most are there
             async with asyncio.TaskGroup() as group:
                 for node, command in zip(starting, commands, strict=True):
-                    group.create_task(self._processes[node].launch(command, node.host, node.port))
+                    group.create_task(self._processes[node].launch(command, node))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from errors.exceptions[0].__cause__
         return ",".join(node.address for node in self._nodes)

@@ -1,5 +1,6 @@
 """One node of Apache Kafka: its settings, the format of its data directory, and the command that runs it."""
 
+import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ MAX_MESSAGE_BYTES = 17 << 20
 """Above every topic's own limit: 16 MiB and what is around a value."""
 JVM = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:+ExitOnOutOfMemoryError")
 """For one machine: it answers soon, idles for nothing, and takes some 185 MB (measured)."""
+ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+"""Else Java reads names of directories as ASCII."""
 _LOGGING = Path(__file__).with_name("log4j2.yaml")
 
 
@@ -45,7 +48,7 @@ def properties(node: Node, cluster: Sequence[Node]) -> dict[str, str]:
         "advertised.listeners": f"PLAINTEXT://{node.address}",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
-        "log.dirs": str(node.data / "log"),
+        "log.dirs": "log",  # below the working directory: as a path of its own a comma would part it
         # the project declares its topics with every limit set
         "auto.create.topics.enable": "false",
         "message.max.bytes": str(MAX_MESSAGE_BYTES),
@@ -73,19 +76,19 @@ def properties(node: Node, cluster: Sequence[Node]) -> dict[str, str]:
 
 
 def prepare(node: Node, cluster: Sequence[Node], cluster_id: str, java: str, jars: Path) -> list[str]:
-    """Write the settings, format the data directory if it is new, and return the command. Blocks (1.5 s when new).
+    """Write the settings, format the data directory if it is new, and return the command, to be run there.
 
-    Raises BrokerFailed when Kafka refuses the directory.
+    Blocks (1.5 s when new). Raises BrokerFailed when Kafka refuses the directory.
     """
     node.data.mkdir(parents=True, exist_ok=True)
     node.settings.write_text("".join(f"{key}={value}\n" for key, value in properties(node, cluster).items()))
-    run = [java, *JVM, f"-Dlog4j2.configurationFile={_LOGGING}", "-cp", f"{jars}/*"]
+    run = [java, *JVM, f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", "-cp", f"{jars}/*"]
     if not (node.data / "log" / "meta.properties").exists():
         _format([*run, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(node.settings)], node.data)
     return [*run, "kafka.Kafka", str(node.settings)]
 
 
 def _format(command: list[str], data: Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=data, env=os.environ | ENVIRONMENT)
     if done.returncode:
         raise BrokerFailed(f"Apache Kafka cannot use {data} for its log:\n{done.stdout}{done.stderr}")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from wire.broker.node import ENVIRONMENT, Node
 from wire.errors import BrokerFailed, BrokerUnreachable
 from wire.kafka.clients import connect, make_admin
 from wire.kafka.settings import KafkaSettings
@@ -31,15 +32,16 @@ class BrokerProcess:
         """Where in the log file its present life begins."""
         self._process: asyncio.subprocess.Process | None = None
 
-    async def launch(self, command: Sequence[str], host: str, port: int) -> None:
+    async def launch(self, command: Sequence[str], node: Node) -> None:
         """Start it and wait until it answers. Raises BrokerFailed when it does not."""
-        if not is_free(port, host):
-            raise BrokerFailed(f"port {port} of {host} is in use: choose another, or leave it out to take a free one")
+        if not is_free(node.port, node.host):
+            where = f"port {node.port} of {node.host}"
+            raise BrokerFailed(f"{where} is in use: choose another, or leave it out to take a free one")
         with self._log_file.open("ab") as output:
             self._log_start = output.tell()
-            self._process = await _spawn(command, output)
+            self._process = await _spawn(command, output, node.data)
         try:
-            await self._wait_until_ready(f"{host}:{port}")
+            await self._wait_until_ready(node.address)
         except BaseException:
             await self.stop()
             raise
@@ -125,7 +127,7 @@ async def _answers(bootstrap: str) -> bool:
     return True
 
 
-async def _spawn(command: Sequence[str], output: IO[bytes]) -> asyncio.subprocess.Process:
+async def _spawn(command: Sequence[str], output: IO[bytes], directory: Path) -> asyncio.subprocess.Process:
     parent = os.getpid()
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -139,6 +141,8 @@ async def _spawn(command: Sequence[str], output: IO[bytes]) -> asyncio.subproces
         stdin=asyncio.subprocess.DEVNULL,
         stdout=output,
         stderr=output,
+        cwd=directory,
+        env=os.environ | ENVIRONMENT,
         preexec_fn=die_with_parent,
         start_new_session=True,  # a Ctrl-C is the parent's to pass on, in its order
     )

@@ -31,7 +31,8 @@ asyncio.run(main())
 
 async def test_its_log_outlives_it(tmp_path: Path) -> None:
     """Killed under its clients it goes on where it was; stopped, another object goes on with the same log."""
-    broker = EmbeddedKafka(tmp_path)
+    data = tmp_path / "a, b é日本+%41#&=@:;[x]"  # a directory may have any name
+    broker = EmbeddedKafka(data)
     settings = KafkaSettings(bootstrap=await broker.start())
     assert await existing_topics(settings) == {}
     log_id = await apply_topics(settings, partitions=1)
@@ -48,7 +49,8 @@ async def test_its_log_outlives_it(tmp_path: Path) -> None:
     with pytest.raises(BrokerUnreachable):
         await existing_topics(settings)
 
-    later = EmbeddedKafka(tmp_path)
+    assert (data / "log" / "meta.properties").exists()
+    later = EmbeddedKafka(data)
     settings = KafkaSettings(bootstrap=await later.start())
     try:
         assert await read_log_id(settings) == log_id
@@ -56,7 +58,7 @@ async def test_its_log_outlives_it(tmp_path: Path) -> None:
             keys = [record.key for record in await reader.read_all("rollouts")]
         assert keys == [out.key for out in (*rollouts(20), *rollouts(5))]
         with pytest.raises(BrokerFailed, match=r"A Kafka instance in another process .* is using this directory"):
-            await EmbeddedKafka(tmp_path, log_file=tmp_path / "second.log").start()
+            await EmbeddedKafka(data, log_file=tmp_path / "second.log").start()
     finally:
         await later.stop()
 
