@@ -1,6 +1,7 @@
 """Model, optimizer, learning-rate schedule, RNG and `Position` saved and loaded as one atomic unit (invariant 4)."""
 
 import random
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,11 @@ def save_checkpoint(directory: Path, engine: Engine, incarnation: int, position:
 def load_checkpoint(checkpoint: Path, engine: Engine) -> None:
     """Put model, optimizer, schedule and RNG back as they were saved. Raises CheckpointError."""
     try:
-        loaded, _ = engine.deepspeed.load_checkpoint(str(checkpoint), tag=_TAG)
+        with tempfile.TemporaryDirectory() as plain:
+            # DeepSpeed globs below the path that it is given: `[`, `]`, `*` and `?` in it would find nothing
+            link = Path(plain) / "checkpoint"
+            link.symlink_to(checkpoint.absolute(), target_is_directory=True)
+            loaded, _ = engine.deepspeed.load_checkpoint(str(link), tag=_TAG)
     except (RuntimeError, KeyError, ValueError, AssertionError, OSError) as error:
         raise CheckpointError(_unfit(checkpoint, str(error))) from error
     if loaded is None:
