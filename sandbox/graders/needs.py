@@ -84,7 +84,11 @@ def _used(tree: ast.Module) -> Iterator[str]:
                 yield "identity (`is`)"
             case ast.Attribute(attr=name) if name in _METHODS or (name.startswith("__") and name.endswith("__")):
                 yield f"`{name}`"
-            case ast.Attribute(attr="assertIs" | "assertIsNot" | "assertIsInstance" | "assertNotIsInstance" as name):
+            case ast.Attribute(attr="assertIsInstance" | "assertNotIsInstance" as name):
+                yield f"`{name}`"
+            case ast.Call(func=ast.Attribute(attr="assertIs" | "assertIsNot" as name), args=arguments) if not any(
+                isinstance(one, _CONSTANTS) for one in arguments
+            ):
                 yield f"`{name}`"
             case ast.Call(func=ast.Name(id=name)) if name in _CALLS:
                 yield f"`{name}`"

@@ -7,7 +7,7 @@ from tests.simulation.world import simulate
 
 SEEDS = 200
 SOAK_SEEDS = 8000
-SEEDS_PER_BUG = 300
+SEEDS_PER_BUG = 1000
 
 
 @pytest.mark.parametrize(
