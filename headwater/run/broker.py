@@ -13,30 +13,34 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 from headwater.errors import BrokerEnded, HeadwaterError
 from headwater.run.processes import RestartBudget, describe_exit
 from wire.broker.embedded import EmbeddedKafka
 from wire.errors import BrokerFailed
+from wire.together import beside
 
 _STOP_SECONDS = 60.0
 
 
-async def keep(broker: EmbeddedKafka, on_note: Callable[[str], None]) -> BrokerEnded:
-    """Whenever it dies, start it again on its log and ports; clients wait for it. Returns when that is of no use."""
+async def keep(broker: EmbeddedKafka, on_note: Callable[[str], None]) -> NoReturn:
+    """Whenever it dies, start it again on its log and ports; clients wait for it.
+
+    Raises BrokerEnded when that is of no use.
+    """
     budget = RestartBudget()
     while True:
         how = describe_exit(await broker.wait())
         wait = budget.next_wait(time.monotonic())
         if wait is None:
-            return BrokerEnded(f"the broker ended ({how}) again and again; see {broker.log}")
+            raise BrokerEnded(f"the broker ended ({how}) again and again; see {broker.log}")
         on_note(f"the broker ended ({how}) and is started again on its log")
         await asyncio.sleep(wait)
         try:
             await broker.start()
         except BrokerFailed as error:
-            return BrokerEnded(f"the broker ended ({how}) and cannot be started again: {error}")
+            raise BrokerEnded(f"the broker ended ({how}) and cannot be started again: {error}") from error
 
 
 async def serve(data: Path, *, nodes: Literal[1, 3], host: str, port: int, on_note: Callable[[str], None]) -> None:
@@ -53,11 +57,7 @@ async def serve(data: Path, *, nodes: Literal[1, 3], host: str, port: int, on_no
             bootstrap = await broker.start()
             (data / "bootstrap").write_text(bootstrap + "\n")
             on_note(f"Apache Kafka answers at {bootstrap}; its log is in {data}; Ctrl-C ends it")
-            keeping, stopping = asyncio.create_task(keep(broker, on_note)), asyncio.create_task(stop.wait())
-            await asyncio.wait([keeping, stopping], return_when=asyncio.FIRST_COMPLETED)
-            if keeping.done():
-                raise keeping.result()
-            keeping.cancel()
+            await beside(stop.wait(), keep(broker, on_note))
         finally:
             await broker.stop()
 

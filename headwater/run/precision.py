@@ -5,16 +5,15 @@ policy that nobody trained. So a type that is set for one side alone is the othe
 config.toml; a resume keeps it.
 """
 
-import asyncio
 import json
-import sys
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headwater.config.run_config import RunConfig
 from headwater.errors import HeadwaterError
 from headwater.run.cores import usable_cores
-from headwater.run.processes import dies_with_parent
+from headwater.run.processes import output_of
 from learner.config import Dtype, DtypeChoice
 
 BFLOAT16_MUST_SAVE = 0.2
@@ -42,25 +41,13 @@ class Speeds:
 async def measure_speeds(config: RunConfig) -> Speeds:
     """A tenth of a second of matrix products, in a process that loads torch. Raises HeadwaterError."""
     threads = [str(given or usable_cores()) for given in (config.training.threads, config.engine.threads)]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        "learner.dtype_probe",
-        *threads,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        preexec_fn=dies_with_parent(),
-    )
-    output, errors = await process.communicate()
-    if process.returncode != 0:
-        last = (errors.decode(errors="replace").strip().splitlines() or ["no reason was given"])[-1]
+    try:
+        return Speeds(**json.loads(await output_of("learner.dtype_probe", *threads)))
+    except subprocess.CalledProcessError as error:
         raise HeadwaterError(
-            f"the speed of this host could not be measured ({last}): set training.dtype and engine.dtype to "
+            f"the speed of this host could not be measured ({error.stderr}): set training.dtype and engine.dtype to "
             "float32 or bfloat16"
-        )
-    return Speeds(**json.loads(output))
+        ) from error
 
 
 async def settled(config: RunConfig) -> tuple[RunConfig, list[str]]:

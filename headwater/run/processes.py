@@ -7,16 +7,17 @@ supervisor alone decides the order in which they end.
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
+import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
+from wire.child import dies_with_parent
+
 _TAIL_BYTES = 4000
 
 
@@ -52,17 +53,29 @@ class RestartBudget:
         return min(wait, 15.0)
 
 
-def dies_with_parent() -> Callable[[], None]:
-    """A `preexec_fn`. The death signal belongs to the thread that forks: call from one that lives as long as we do."""
-    parent = os.getpid()
-    libc = ctypes.CDLL(None)
+async def output_of(module: str, *arguments: str) -> str:
+    """What `python -m module` prints, in a process of its own, which ends with this one and with the wait for it.
 
-    def tie() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it died between fork and prctl
-            os._exit(1)
-
-    return tie
+    Raises CalledProcessError, with the last line that it said as `stderr`.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", module, *arguments),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=dies_with_parent(),
+    )
+    try:
+        output, errors = await process.communicate()
+    except asyncio.CancelledError:
+        process.kill()
+        await process.wait()
+        raise
+    if process.returncode:
+        lines = errors.decode(errors="replace").strip().splitlines() or ["no reason was given"]
+        raise subprocess.CalledProcessError(process.returncode, module, stderr=lines[-1])
+    return output.decode()
 
 
 async def start_process(spec: RoleSpec) -> asyncio.subprocess.Process:

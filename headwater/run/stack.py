@@ -4,14 +4,12 @@ With settings given the broker is somebody else's; without, one is started on th
 log stays: it is started again when it dies, and the next stack on the directory goes on with the log.
 """
 
-import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import NoReturn, Self
 
-from headwater.errors import HeadwaterError
 from headwater.files.run_directory import RunDirectory
 from headwater.run.broker import keep
 from headwater.run.processes import RoleSpec, headwater_command
@@ -21,6 +19,7 @@ from schemas.roles import RoleName
 from wire.broker.embedded import EmbeddedKafka
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import apply_topics
+from wire.together import beside
 
 log = logging.getLogger(__name__)
 
@@ -110,18 +109,13 @@ class Stack:
         """End everything at once (the second Ctrl-C)."""
         self.supervisor.kill(list(self.supervisor.running))
 
-    async def trouble(self) -> HeadwaterError:
-        """Keep the broker running, and wait for what ends a run: a role, or the broker, that cannot be kept running."""
-        watched: list[Coroutine[Any, Any, HeadwaterError]] = [self.supervisor.failed()]
-        if self._broker is not None:
-            watched.append(keep(self._broker, self._on_note))
-        waits = [asyncio.create_task(one) for one in watched]
-        try:
-            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            return done.pop().result()
-        finally:
-            for wait in waits:
-                wait.cancel()
+    async def trouble(self) -> None:
+        """Keep the broker running. Raises what ends a run: a role, or the broker, that cannot be kept running."""
+        broker = [] if self._broker is None else [keep(self._broker, self._on_note)]
+        await beside(self._role_failed(), *broker)
+
+    async def _role_failed(self) -> NoReturn:
+        raise await self.supervisor.failed()
 
     def _spec(self, name: str) -> RoleSpec:
         role = role_of(name)

@@ -136,11 +136,7 @@ async def _evaluate(prompts: Sequence[Prompt], directory: RunDirectory, settings
 
 async def or_trouble(stack: Stack, work: Coroutine[Any, Any, None]) -> None:
     """The work, unless what it needs breaks first. Raises that."""
-
-    async def trouble() -> None:
-        raise await stack.trouble()
-
-    await beside(work, trouble())
+    await beside(work, stack.trouble())
 
 
 class _Interrupts:

@@ -1,16 +1,15 @@
 """A broker node as a child process: it dies with its parent, and is ready when a client is answered."""
 
 import asyncio
-import ctypes
 import os
 import re
-import signal
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from wire.broker.node import ENVIRONMENT, Node
+from wire.child import dies_with_parent
 from wire.errors import BrokerFailed, BrokerUnreachable
 from wire.kafka.clients import connect, make_admin
 from wire.kafka.settings import KafkaSettings
@@ -20,7 +19,6 @@ PORTS = range(20000, 32000)
 START_SECONDS = 60
 STOP_SECONDS = 20
 _EXCEPTION = re.compile(r"^[\w.$]+(?:Exception|Error): (.+)", re.MULTILINE)
-_PR_SET_PDEATHSIG = 1
 
 
 class BrokerProcess:
@@ -128,14 +126,6 @@ async def _answers(bootstrap: str) -> bool:
 
 
 async def _spawn(command: Sequence[str], output: IO[bytes], directory: Path) -> asyncio.subprocess.Process:
-    parent = os.getpid()
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def die_with_parent() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before the line above
-            os.kill(os.getpid(), signal.SIGKILL)
-
     return await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -143,6 +133,6 @@ async def _spawn(command: Sequence[str], output: IO[bytes], directory: Path) -> 
         stderr=output,
         cwd=directory,
         env=os.environ | ENVIRONMENT,
-        preexec_fn=die_with_parent,
+        preexec_fn=dies_with_parent(),
         start_new_session=True,  # a Ctrl-C is the parent's to pass on, in its order
     )

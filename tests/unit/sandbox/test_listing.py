@@ -85,7 +85,7 @@ def test_marks_of_classes_and_files() -> None:
     ("source", "used"),
     [
         (
-            "import unittest\nfrom solution import f\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertIs(f(1), True)\n",
+            "import unittest\nfrom solution import f\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertIs(f(1), f(2))\n",
             "`assertIs`",
         ),
         ("def check(candidate):\n    assert candidate(1) == 2\n    assert abs(candidate(2) - 1.5) < 1e-6\n", None),
@@ -103,6 +103,7 @@ def test_marks_of_classes_and_files() -> None:
         ("async def test_a(): ...\n", "async"),
         ("def test_a():\n    assert f.__doc__\n", "`__doc__`"),
         ("def test_a():\n    assert isinstance(f(1), int)\n", "`isinstance`"),
+        ("def test_a(self):\n    self.assertIs(f(1), True)\n", None),
         ("not python", None),
     ],
 )
