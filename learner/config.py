@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from learner.algorithms.registry import ALGORITHMS
 
 Count = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
@@ -29,6 +31,8 @@ class Training(BaseModel):
     warmup_updates: NotNegative = 0
     betas: tuple[float, float] = (0.9, 0.95)
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    algorithm: str = "grpo"
+    """One of `learner.algorithms.registry`: advantages, loss, correction."""
     clip_low: Positive = 0.2
     clip_high: Positive = 0.28
     """The ratio against the behaviour policy stays in [1 − clip_low, 1 + clip_high]."""
@@ -50,6 +54,13 @@ class Training(BaseModel):
     keep_checkpoints: Count = 2
     snapshot_every_updates: Count = 1
     keep_snapshots: Count = 4
+
+    @field_validator("algorithm")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in ALGORITHMS:
+            raise ValueError(f"there is no algorithm {name!r}, but: {', '.join(sorted(ALGORITHMS))}")
+        return name
 
     @model_validator(mode="after")
     def _fresh_enough(self) -> "Training":

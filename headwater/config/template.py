@@ -32,6 +32,7 @@ learning_rate = 1e-5
 # warmup_updates = 0
 # betas = [0.9, 0.95]
 # weight_decay = 0.0
+# algorithm = "grpo"
 # clip_low = 0.2                   # the ratio against the behaviour policy stays in
 # clip_high = 0.28                 # [1 - clip_low, 1 + clip_high]
 # max_grad_norm = 1.0

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from learner.algorithms.advantages import grpo
+from learner.algorithms.base import Algorithm
 from schemas import DropReason, Event, GroupDropped, Member, PolicyVersion, Trajectory
 
 
@@ -90,7 +90,7 @@ def usable(event: Event, vocabulary: int) -> Event:
     )
 
 
-def samples_of(groups: Sequence[Trajectory], age: Callable[[PolicyVersion], int]) -> list[Sample]:
+def samples_of(groups: Sequence[Trajectory], algorithm: Algorithm, age: Callable[[PolicyVersion], int]) -> list[Sample]:
     """The scorable members of all groups with their advantages. The unscorable are in no baseline and no loss.
 
     `age`: updates since a version.
@@ -99,7 +99,7 @@ def samples_of(groups: Sequence[Trajectory], age: Callable[[PolicyVersion], int]
     for group in groups:
         scorable = torch.tensor([member.reward is not None for member in group.members])
         rewards = torch.tensor([member.reward or 0.0 for member in group.members], dtype=torch.float64)
-        for member, advantage in zip(group.members, grpo(rewards, scorable).tolist(), strict=True):
+        for member, advantage in zip(group.members, algorithm.advantages(rewards, scorable).tolist(), strict=True):
             if member.reward is None:
                 continue
             sequence = _sequence(member)

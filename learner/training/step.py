@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 import torch
 
+from learner.algorithms.base import Algorithm
 from learner.algorithms.kl import k3
-from learner.algorithms.losses import LOG_RATIO_BOUND, clipped, log_ratio, ppo_clip, token_mean
+from learner.algorithms.losses import LOG_RATIO_BOUND, log_ratio, token_mean
 from learner.errors import NonFiniteWeights
 from learner.training.batch import PACKED_ROW_TOKENS, MicroBatch, collate, micro_batches, pack
 from learner.training.engine import Engine
@@ -42,14 +43,6 @@ class StepResult:
     learning_rate: float
 
 
-@dataclass(frozen=True, slots=True)
-class Clip:
-    """The ratio's bounds: 1 − low and 1 + high."""
-
-    low: float
-    high: float
-
-
 class StepAbandoned(Exception):
     """The process is to end: the gradients so far are thrown away, the weights are as before."""
 
@@ -57,7 +50,7 @@ class StepAbandoned(Exception):
 def optimizer_step(
     engine: Engine,
     samples: Sequence[Sample],
-    clip: Clip,
+    algorithm: Algorithm,
     pace: Pace,
     abandoned: Callable[[], bool] = lambda: False,
 ) -> StepResult:
@@ -77,7 +70,7 @@ def optimizer_step(
             raise StepAbandoned
         batch = collate(part)
         with pace.timed(batch.input_ids.numel()):
-            _accumulate(engine, batch, clip, denominator, totals)
+            _accumulate(engine, batch, algorithm, denominator, totals)
         totals.micro_batches += 1
     give_back_memory()
     engine.deepspeed.step()
@@ -122,11 +115,11 @@ class _Totals:
     clipped: float = 0.0
 
 
-def _accumulate(engine: Engine, batch: MicroBatch, clip: Clip, denominator: float, totals: _Totals) -> None:
+def _accumulate(engine: Engine, batch: MicroBatch, algorithm: Algorithm, denominator: float, totals: _Totals) -> None:
     logp, entropy = engine.deepspeed(*engine.policy.of(batch, engine.device))
     behaviour, advantages = batch.behaviour_logprobs.to(engine.device), batch.advantages.to(engine.device)
     valid = torch.ones_like(logp, dtype=torch.bool)
-    token_loss = ppo_clip(logp, behaviour, advantages, valid, clip_low=clip.low, clip_high=clip.high)
+    token_loss = algorithm.token_losses(logp, behaviour, advantages, valid)
     loss = token_mean(token_loss, valid, denominator)
     # a bounded ratio can hide a log-prob that is not finite; then make the gradient say it, so that every
     # rank's step is refused at the same place
@@ -147,5 +140,4 @@ def _accumulate(engine: Engine, batch: MicroBatch, clip: Clip, denominator: floa
         totals.ratio += share * float(ratio.sum())
         totals.ratio_min = min(totals.ratio_min, float(ratio.min()))
         totals.ratio_max = max(totals.ratio_max, float(ratio.max()))
-        outside = clipped(ratio, advantages, clip_low=clip.low, clip_high=clip.high)
-        totals.clipped += share * float(outside.sum())
+        totals.clipped += share * float(algorithm.outside(ratio, advantages).sum())

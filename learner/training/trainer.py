@@ -5,6 +5,7 @@ event loop, so that reading, progress and /metrics go on during a step.
 """
 
 import asyncio
+import pkgutil
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +15,15 @@ from typing import Self
 
 import torch
 
+from learner.algorithms.base import Algorithm
+from learner.algorithms.registry import ALGORITHMS
 from learner.config import LearnerConfig
 from learner.training.checkpoint import load_checkpoint, save_checkpoint
 from learner.training.engine import Engine, start_engine
 from learner.training.pace import Pace
 from learner.training.probe import Probe, Publication
 from learner.training.samples import samples_of
-from learner.training.step import Clip, StepAbandoned, StepResult, optimizer_step
+from learner.training.step import StepAbandoned, StepResult, optimizer_step
 from learner.training.weights import prune_snapshots, write_snapshot
 from schemas import PolicyVersion, Trajectory
 
@@ -34,6 +37,7 @@ class Trainer:
         self._abandon = threading.Event()
         self._engine: Engine | None = None
         self._probe: Probe | None = None
+        self._algorithm: Algorithm = pkgutil.resolve_name(ALGORITHMS[config.training.algorithm]).of(config.training)
         self._pace = Pace(config.training.micro_batch_tokens)
 
     async def __aenter__(self) -> Self:
@@ -80,14 +84,12 @@ class Trainer:
 
         `age`: updates since a version; it must not change meanwhile.
         """
-        training = self._config.training
-        clip = Clip(training.clip_low, training.clip_high)
 
         def work() -> StepResult | None:
-            samples = samples_of(groups, age)
+            samples = samples_of(groups, self._algorithm, age)
             self.probe.settle(samples)
             try:
-                return optimizer_step(self.engine, samples, clip, self._pace, self._abandon.is_set)
+                return optimizer_step(self.engine, samples, self._algorithm, self._pace, self._abandon.is_set)
             except StepAbandoned:
                 return None
 

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 import torch
 
+from learner.algorithms.grpo import Grpo
 from learner.config import LearnerConfig, Training
 from learner.training.engine import start_engine
 from learner.training.pace import Pace
 from learner.training.samples import Sample
-from learner.training.step import Clip, optimizer_step
+from learner.training.step import optimizer_step
 from tests.bench.measure import Measurement, alternate
 from tests.bench.output import steps
 from tests.bench.small_model import bench_model
 
 GROUP_SIZE = 8
 MICRO_BATCH_TOKENS = 4096
-CLIP = Clip(0.2, 0.28)
+GRPO = Grpo(clip_low=0.2, clip_high=0.28)
 LEARNING_RATE = 1e-6
 MAX_GRAD_NORM = 1.0
 THREADS = 1
@@ -52,8 +53,8 @@ async def run(quick: bool) -> dict[str, Any]:
             return side
 
         sides = {
-            "ours": timed(lambda: optimizer_step(engine, samples, CLIP, pace)),
-            "unshared": timed(lambda: optimizer_step(one_answer_a_row, samples, CLIP, pace)),
+            "ours": timed(lambda: optimizer_step(engine, samples, GRPO, pace)),
+            "unshared": timed(lambda: optimizer_step(one_answer_a_row, samples, GRPO, pace)),
             "plain": timed(lambda: plain.step(samples)),
         }
         with steps("learner", 3 * rounds + 3) as advance:
@@ -140,7 +141,7 @@ class PlainStep:
         logits = self._model(input_ids=ids, use_cache=False).logits[:, :-1].float()
         logp = logits.log_softmax(-1).gather(2, ids[:, 1:, None])[..., 0]
         ratio = (logp - behaviour[:, 1:]).clamp(-20, 20).exp()
-        loss = -torch.minimum(ratio * advantages, ratio.clamp(1 - CLIP.low, 1 + CLIP.high) * advantages)
+        loss = -torch.minimum(ratio * advantages, ratio.clamp(1 - GRPO.clip_low, 1 + GRPO.clip_high) * advantages)
         (loss[trainable[:, 1:]].sum() / denominator).backward()
 
 
@@ -161,8 +162,8 @@ def _config(model: Path, directory: Path) -> LearnerConfig:
             max_staleness=1,
             max_updates=1,
             learning_rate=LEARNING_RATE,
-            clip_low=CLIP.low,
-            clip_high=CLIP.high,
+            clip_low=GRPO.clip_low,
+            clip_high=GRPO.clip_high,
             max_grad_norm=MAX_GRAD_NORM,
             micro_batch_tokens=MICRO_BATCH_TOKENS,
             dtype="bfloat16",

@@ -12,13 +12,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from learner.algorithms.grpo import Grpo
 from learner.config import Dtype, LearnerConfig
 from learner.training.batch import collate, pack
 from learner.training.engine import Engine, start_engine
 from learner.training.pace import Pace
 from learner.training.probe import Probe, Publication
 from learner.training.samples import Sample
-from learner.training.step import Clip, optimizer_step
+from learner.training.step import optimizer_step
 from learner.training.weights import write_snapshot
 from learner.watch import PUBLISH_KL_ALARM
 from schemas import PolicyVersion
@@ -98,7 +99,7 @@ async def train(
     for update in range(1, UPDATES + 1):
         samples = await answers(sampler)
         probe.settle(samples)
-        assert optimizer_step(engine, samples, Clip(0.2, 0.28), Pace(256)).applied
+        assert optimizer_step(engine, samples, Grpo(0.2, 0.28), Pace(256)).applied
         await publish(update)
     look(engine, await answers(sampler))
     return publications

@@ -8,6 +8,7 @@ import torch
 from deepspeed.utils import safe_get_full_fp32_param
 from transformers import AutoModelForCausalLM
 
+from learner.algorithms.grpo import Grpo
 from learner.book.checkpoints import newest_checkpoint
 from learner.book.incarnation import take_incarnation
 from learner.config import LearnerConfig
@@ -16,11 +17,11 @@ from learner.training.checkpoint import load_checkpoint, save_checkpoint
 from learner.training.engine import start_engine
 from learner.training.pace import Pace
 from learner.training.samples import Sample, samples_of
-from learner.training.step import Clip, StepAbandoned, StepResult, optimizer_step
+from learner.training.step import StepAbandoned, StepResult, optimizer_step
 from tests.learner_support import learner_config, trajectory, weights_of
 
-CLIP = Clip(0.2, 0.28)
-SAMPLES = samples_of([trajectory(number) for number in range(4)], lambda _: 0)
+GRPO = Grpo(clip_low=0.2, clip_high=0.28)
+SAMPLES = samples_of([trajectory(number) for number in range(4)], GRPO, lambda _: 0)
 
 both_stages = pytest.mark.parametrize("zero_stage", [1, 3])
 
@@ -59,7 +60,9 @@ def plain_torch_steps(config: LearnerConfig, steps: int) -> tuple[dict[str, torc
             logp = logp.gather(-1, token_ids[0, 1:].unsqueeze(-1)).squeeze(-1)
             trainable = torch.tensor(sample.trainable[1:].tolist())
             ratio = (logp - torch.tensor(sample.behaviour_logprobs[1:].tolist()))[trainable].exp()
-            gain = torch.minimum(ratio * sample.advantage, ratio.clamp(1 - CLIP.low, 1 + CLIP.high) * sample.advantage)
+            gain = torch.minimum(
+                ratio * sample.advantage, ratio.clamp(1 - GRPO.clip_low, 1 + GRPO.clip_high) * sample.advantage
+            )
             loss = -gain.sum() / denominator
             loss.backward()
             total += loss.item()
@@ -81,7 +84,7 @@ def assert_same(actual: dict[str, torch.Tensor], expected: dict[str, torch.Tenso
 def test_three_steps_equal_those_of_plain_torch(config: LearnerConfig):
     engine = start_engine(config)
     assert engine.shares_prompts
-    results = [optimizer_step(engine, SAMPLES, CLIP, Pace(64)) for _ in range(3)]
+    results = [optimizer_step(engine, SAMPLES, GRPO, Pace(64)) for _ in range(3)]
     weights, losses, norms = plain_torch_steps(config, 3)
     assert all(result.micro_batches > 1 for result in results)
     assert [result.loss for result in results] == pytest.approx(losses, rel=1e-4, abs=1e-6)
@@ -97,7 +100,7 @@ def test_any_cut_of_the_batch_gives_the_same_step(config: LearnerConfig):
     outcomes: list[tuple[StepResult, dict[str, torch.Tensor]]] = []
     for micro_batch_tokens, shares_prompts in ((1, False), (40, False), (40, True), (100_000, True)):
         engine = dataclasses.replace(start_engine(config), shares_prompts=shares_prompts)
-        result = optimizer_step(engine, SAMPLES, CLIP, Pace(micro_batch_tokens))
+        result = optimizer_step(engine, SAMPLES, GRPO, Pace(micro_batch_tokens))
         outcomes.append((result, weights_of(engine)))
     assert len({result.micro_batches for result, _ in outcomes}) == 4
     first, weights = outcomes[0]
@@ -116,11 +119,11 @@ def test_a_step_that_is_not_finite_changes_nothing(config: LearnerConfig):
     engine, untouched = start_engine(config), start_engine(config)
     before = weights_of(engine)
     for bad in ([*SAMPLES[:5], spoilt, *SAMPLES[6:]], [spoilt]):
-        result = optimizer_step(engine, bad, CLIP, Pace(64))
+        result = optimizer_step(engine, bad, GRPO, Pace(64))
         assert not result.applied
         assert_same(weights_of(engine), before, atol=0)
     # nothing of it is left in gradients, moments or the schedule either
-    after, expected = (optimizer_step(each, SAMPLES, CLIP, Pace(64)) for each in (engine, untouched))
+    after, expected = (optimizer_step(each, SAMPLES, GRPO, Pace(64)) for each in (engine, untouched))
     assert after.applied
     assert (after.loss, after.learning_rate) == (expected.loss, expected.learning_rate)
     assert_same(weights_of(engine), weights_of(untouched), atol=0)
@@ -132,7 +135,7 @@ def test_a_step_too_small_for_bfloat16_is_not_lost(config: LearnerConfig):
     small = config.training.model_copy(update={"learning_rate": 1e-5, "warmup_updates": 0})
     engine = start_engine(dataclasses.replace(config, training=small))
     before = weights_of(engine)
-    optimizer_step(engine, SAMPLES, CLIP, Pace(64))
+    optimizer_step(engine, SAMPLES, GRPO, Pace(64))
     after = weights_of(engine)
     trained = nearest = wanted = 0.0
     for name, parameter in engine.parameters():
@@ -153,24 +156,24 @@ def test_a_policy_that_is_not_finite_is_not_trained_on(config: LearnerConfig):
     with torch.no_grad():
         engine.policy.model.get_output_embeddings().weight[7] = float("inf")
     assert not engine.weights_finite()
-    assert not optimizer_step(engine, SAMPLES, CLIP, Pace(64)).applied
+    assert not optimizer_step(engine, SAMPLES, GRPO, Pace(64)).applied
 
 
 @both_stages
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_resume_takes_the_very_same_next_step(config: LearnerConfig):
     engine = start_engine(config)
-    optimizer_step(engine, SAMPLES, CLIP, Pace(64))
+    optimizer_step(engine, SAMPLES, GRPO, Pace(64))
     save_checkpoint(config.checkpoints, engine, 1, b"{}", keep=2)
     saved = weights_of(engine)
-    expected = optimizer_step(engine, SAMPLES, CLIP, Pace(64))
+    expected = optimizer_step(engine, SAMPLES, GRPO, Pace(64))
 
     resumed = start_engine(config)
     checkpoint = newest_checkpoint(config.checkpoints)
     assert checkpoint is not None
     load_checkpoint(checkpoint, resumed)
     assert_same(weights_of(resumed), saved, atol=0)
-    assert optimizer_step(resumed, SAMPLES, CLIP, Pace(64)) == expected
+    assert optimizer_step(resumed, SAMPLES, GRPO, Pace(64)) == expected
     assert_same(weights_of(resumed), weights_of(engine), atol=0)
 
 
@@ -215,7 +218,7 @@ def test_an_abandoned_step_changes_no_weight(config: LearnerConfig):
     before = weights_of(engine)
     looks = iter([False, True])
     with pytest.raises(StepAbandoned):
-        optimizer_step(engine, SAMPLES, CLIP, Pace(20), abandoned=lambda: next(looks))
+        optimizer_step(engine, SAMPLES, GRPO, Pace(20), abandoned=lambda: next(looks))
     assert_same(weights_of(engine), before, atol=0)
 
 

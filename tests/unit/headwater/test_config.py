@@ -50,6 +50,7 @@ def test_written_and_read_again_is_the_same(tmp_path: Path) -> None:
         ("training.learing_rate=1e-5", "unknown setting `training.learing_rate`; did you mean `learning_rate`?"),
         ("trainning.max_updates=1", "unknown setting `trainning`; did you mean `training`?"),
         ("training.max_updates=soon", "`training.max_updates`: Input should be a valid integer"),
+        ("training.algorithm=grop", "`training.algorithm`: there is no algorithm 'grop', but: grpo"),
         ("training.snapshot_every_updates=3", "is above max_staleness + 1 (2)"),
         ('data=[{kind="functions", count=1, sed=2}]', "did you mean `seed`?"),
         ('data=[{kind="functions", count=1}, {kind="functions", count=1}]', "two data sources are named 'functions'"),

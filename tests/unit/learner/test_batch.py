@@ -1,9 +1,12 @@
 import numpy as np
 import torch
 
+from learner.algorithms.grpo import Grpo
 from learner.training.batch import collate, micro_batches, pack
 from learner.training.samples import Sample, samples_of
 from tests.learner_support import trajectory
+
+GRPO = Grpo(0.2, 0.28)
 
 
 def sample(prompt: list[int], answer: list[int], observed: tuple[int, ...] = ()) -> Sample:
@@ -70,7 +73,7 @@ def test_in_a_shared_row_an_answer_sees_the_prompt_and_itself():
 
 
 def test_every_trainable_token_of_real_groups_is_there_once():
-    samples = samples_of([trajectory(number) for number in range(5)], lambda _: 0)
+    samples = samples_of([trajectory(number) for number in range(5)], GRPO, lambda _: 0)
     for max_tokens in (0, 20, 1000):
         batch = collate(pack(samples, max_tokens))
         assert len(batch.token_ids) == sum(sample.trainable_tokens for sample in samples)

@@ -2,11 +2,13 @@ import msgspec
 import numpy as np
 import pytest
 
+from learner.algorithms.grpo import Grpo
 from learner.training.samples import defect, samples_of, usable
 from schemas import DropReason, GroupDropped, Member, PolicyVersion, TokenSpan, Trajectory
 from schemas.tokens import pack_logprobs, pack_token_ids
 from tests.learner_support import VOCABULARY, sampled_span, trajectory
 
+GRPO = Grpo(0.2, 0.28)
 VERSION = PolicyVersion(1, 0)
 PROMPT = TokenSpan(token_ids=pack_token_ids([1, 2, 3]))
 
@@ -32,6 +34,7 @@ def test_tokens_and_logprobs_are_the_carried_bytes():
     )
     [sample, _] = samples_of(
         [group(member(PROMPT, first, observation, second), member(PROMPT, second, reward=0.0), temperature=0.7)],
+        GRPO,
         {VERSION: 3, PolicyVersion(1, 2): 1}.__getitem__,
     )
     assert sample.token_ids.tolist() == [1, 2, 3, 7, 8, 40, 41, 9]
@@ -42,7 +45,7 @@ def test_tokens_and_logprobs_are_the_carried_bytes():
 
 
 def test_the_unscorable_are_in_no_baseline_and_no_loss():
-    samples = samples_of([trajectory(0)], lambda _: 0)
+    samples = samples_of([trajectory(0)], GRPO, lambda _: 0)
     assert len(samples) == 3
     assert [sample.advantage for sample in samples] == pytest.approx([1.0, 0.0, -1.0], abs=1e-5)
 

@@ -1,6 +1,6 @@
 import torch
 
-from learner.algorithms.advantages import grpo
+from learner.algorithms.grpo import grpo
 from tests.rl_math import Case, assert_close, both_precisions, cases
 
 
