@@ -14,6 +14,7 @@ from headwater.errors import ConfigError
 from learner.config import Training
 from streams.config import EngineConfig, GradingConfig, SamplingConfig
 from tasks.config import Data
+from wire.kafka.disk import MIN_FREE_BYTES
 
 _NAME = r"^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=_NAME)]
@@ -51,6 +52,10 @@ class BrokerConfig(Section):
     prefix: str = "headwater."
     partitions: Count = 4
     replication: Count = 1
+    retention_bytes: Count = 20 * GIB
+    """The most that answers, executions, verdicts and trajectories take on the disk of the broker that `up` starts."""
+    min_free_bytes: Count = MIN_FREE_BYTES
+    """With less left on the broker's disk nothing is admitted."""
 
 
 class RunConfig(Section):

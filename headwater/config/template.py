@@ -77,6 +77,8 @@ max_new_tokens = 96
 # prefix = "headwater."            # one prefix serves one learner
 # partitions = 4
 # replication = 1
+# retention_bytes = 21474836480    # of the broker that `up` starts: older answers go first (prompts and rewards stay)
+# min_free_bytes = 1073741824      # with less left on the broker's disk nothing is admitted
 """
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from headwater.look.view import StageView
 from schemas import Generation, Progress, RoleName, WeightUpdate
 from schemas.topics import GENERATIONS, PROGRESS, PROMPTS_PREFIX, WEIGHTS, first_reader, read_by, topic_spec
+from wire.kafka.disk import MIN_FREE_BYTES, Disk, read_disk
 from wire.kafka.events import glance
 from wire.kafka.lag import group_lag
 from wire.kafka.reading import end_offsets, read_topics
@@ -40,11 +41,21 @@ class Status:
     staleness_updates: int | None
     """Updates that the newest published weights lag behind the learner."""
     dead_letters: int
+    disk: Disk | None
+    """Of the fullest broker; None where brokers do not tell."""
     stages: tuple[StageView, ...]
 
     @property
     def alarms(self) -> list[str]:
         """What somebody must act on."""
+        shortage = self.disk.shortage(MIN_FREE_BYTES) if self.disk else ""
+        return [
+            *([shortage] if shortage else []),
+            *(self._late),
+        ]
+
+    @property
+    def _late(self) -> list[str]:
         return [
             f"{stage.topic}: the oldest event that {stage.reader} has not read is {stage.oldest_seconds:.0f} s old, "
             f"more than half of what the topic keeps ({stage.retention_seconds} s): start {stage.reader} workers"
@@ -54,8 +65,9 @@ class Status:
 
     def as_json(self) -> dict[str, Any]:
         stages = [{**asdict(stage), "alarm": stage.alarm} for stage in self.stages]
-        values = {name: getattr(self, name) for name in self.__slots__ if name != "stages"}
-        return {**values, "stages": stages, "alarms": self.alarms}
+        values = {name: getattr(self, name) for name in self.__slots__ if name not in ("stages", "disk")}
+        disk = self.disk._asdict() if self.disk else None
+        return {**values, "disk": disk, "stages": stages, "alarms": self.alarms}
 
 
 async def read_status(settings: KafkaSettings) -> Status:
@@ -90,6 +102,7 @@ async def read_status(settings: KafkaSettings) -> Status:
         newest_sampled_version=f"{weights.incarnation}.{weights.version}" if weights else None,
         staleness_updates=max(0, progress.version - weights.version) if progress and weights else None,
         dead_letters=sum(end for (topic, _), end in after.items() if topic == "dead-letters"),
+        disk=await read_disk(settings),
         stages=tuple(_with_rate(stage, grown.get(stage.topic, 0) / seconds) for stage in stages),
     )
 

@@ -72,6 +72,7 @@ async def _scheduler(context: "RoleContext") -> None:
             batch_groups=config.training.batch_groups,
             max_staleness=config.training.max_staleness,
             max_open_evaluations=config.evaluation.max_open_groups,
+            min_free_bytes=config.broker.min_free_bytes,
             sources=frozenset((source.name, source.domain) for source in config.data),
         ),
         context.settings,

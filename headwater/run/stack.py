@@ -18,7 +18,7 @@ from headwater.run.supervisor import Supervisor
 from schemas.roles import RoleName
 from wire.broker.embedded import EmbeddedKafka
 from wire.kafka.settings import KafkaSettings
-from wire.kafka.topics import apply_topics
+from wire.kafka.topics import BULKY, apply_topics
 from wire.together import beside
 
 log = logging.getLogger(__name__)
@@ -36,9 +36,11 @@ class Stack:
         partitions: int,
         replication: int = 1,
         domains: Iterable[str] = (),
+        retention_bytes: int | None = None,
         on_note: Callable[[str], None],
         allow_unenforced: Iterable[str] = (),
     ) -> None:
+        """`retention_bytes` bounds the log of the embedded broker."""
         self.directory = directory
         self.log_id = ""
         self._given = settings
@@ -46,6 +48,7 @@ class Stack:
         self._partitions = partitions
         self._replication = replication
         self._domains = tuple(domains)
+        self._retention_bytes = retention_bytes
         self._on_note = on_note
         self._allow_unenforced = tuple(allow_unenforced)
         self._broker: EmbeddedKafka | None = None
@@ -55,7 +58,12 @@ class Stack:
     async def __aenter__(self) -> Self:
         self.directory.logs.mkdir(parents=True, exist_ok=True)
         if self._given is None:
-            self._broker = EmbeddedKafka(self.directory.kafka, log_file=self.directory.log("broker"))
+            retention = (
+                None if self._retention_bytes is None else self._retention_bytes // (len(BULKY) * self._partitions)
+            )
+            self._broker = EmbeddedKafka(
+                self.directory.kafka, retention_bytes=retention, log_file=self.directory.log("broker")
+            )
             bootstrap = await self._broker.start()
             self._settings = KafkaSettings(bootstrap=bootstrap, prefix=self._prefix)
         else:

@@ -58,6 +58,7 @@ async def run_up(
             prefix=config.broker.prefix,
             partitions=config.broker.partitions,
             replication=config.broker.replication,
+            retention_bytes=config.broker.retention_bytes,
             domains={source.domain for source in config.data},
             allow_unenforced=config.grading.allow_unenforced,
             on_note=display.note,

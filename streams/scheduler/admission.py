@@ -99,6 +99,8 @@ class Admission:
 
     def __init__(self, config: AdmissionConfig, partition_of: Callable[[str], int]) -> None:
         self.duplicates_dropped = 0
+        self.disk_full = False
+        """Set from outside: nothing new, whatever people say of pauses."""
         self.train = PromptLane(Purpose.TRAIN, config.max_buffered_prompts)
         self.evaluate = PromptLane(Purpose.EVALUATE, config.max_buffered_prompts)
         self._config = config
@@ -277,6 +279,8 @@ class Admission:
 
     def _take_new(self, lane: PromptLane) -> Waiting | None:
         """The next prompt whose identity was never admitted."""
+        if self.disk_full:
+            return None
         while (waiting := lane.take(self._pauses.admits)) is not None:
             if self._group_id(waiting) not in self._known and not self._source_has_ended(waiting.prompt):
                 return waiting

@@ -28,6 +28,7 @@ from wire.hop.inflight import Journal
 from wire.hop.processor import Processor
 from wire.kafka.clients import partition_of
 from wire.kafka.committed_offsets import CommittedOffsets
+from wire.kafka.disk import read_disk
 from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing, Record
@@ -46,6 +47,8 @@ DISCOVERY_SECONDS = 2.0
 """How soon a new domain is found."""
 IDLE_SECONDS = 0.5
 """At the latest so often it decides again, although nothing came: deadlines pass by themselves."""
+DISK_SECONDS = 10.0
+"""How often the brokers are asked how full they are."""
 ROLLOUTS_END_SECONDS = 2.0
 """A generation may carry an end offset of `rollouts` this old: a takeover then scans a little more."""
 
@@ -63,6 +66,8 @@ class SchedulerConfig:
     """η: updates that a group's oldest token may lag."""
     max_open_evaluations: int
     """Evaluation groups under way at once."""
+    min_free_bytes: int = 0
+    """With less left on the brokers' disk nothing is admitted."""
     sources: frozenset[tuple[str, str]] = frozenset()
     """(source, domain) of each task source of the run: when all have ended, the run drains. Empty: it never does."""
 
@@ -118,6 +123,7 @@ async def _scheduler(config: SchedulerConfig, settings: KafkaSettings, metrics: 
                 offsets=offsets,
                 evaluation_offsets=evaluation_offsets,
                 partitions=partitions,
+                min_free_bytes=config.min_free_bytes,
             )
         )
 
@@ -138,6 +144,7 @@ class SchedulerParts:
     evaluation_offsets: CommittedOffsets
     partitions: int
     """Of `generations` and `rollouts`."""
+    min_free_bytes: int
 
 
 class Scheduler:
@@ -145,6 +152,7 @@ class Scheduler:
 
     def __init__(self, parts: SchedulerParts) -> None:
         self._settings = parts.settings
+        self._min_free_bytes = parts.min_free_bytes
         self._metrics = parts.metrics
         self._admission = parts.admission
         self._resumed = parts.resumed
@@ -174,9 +182,11 @@ class Scheduler:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set or one part fails."""
+        await self._look_at_disk()
         await beside(
             stop.wait(),
             self._discover(),
+            self._watch_disk(),
             self._follow_state(),
             *(prompts.run() for prompts in self._prompts),
             self._decide(),
@@ -190,6 +200,20 @@ class Scheduler:
             for prompts in self._prompts:
                 prompts.follow(topics)
             await asyncio.sleep(DISCOVERY_SECONDS)
+
+    async def _watch_disk(self) -> None:
+        while True:
+            await asyncio.sleep(DISK_SECONDS)
+            await self._look_at_disk()
+
+    async def _look_at_disk(self) -> None:
+        """Before a broker's disk is full and it dies, nothing new is begun; retention makes room."""
+        disk = await read_disk(self._settings)
+        shortage = disk.shortage(self._min_free_bytes) if disk else ""
+        if bool(shortage) != self._admission.disk_full:
+            log.warning(shortage or "there is room on the broker's disk again: admission goes on")
+            self._admission.disk_full = bool(shortage)
+            self._changed.set()
 
     async def _follow_state(self) -> None:
         """What people and the learner say."""

@@ -29,17 +29,20 @@ class EmbeddedKafka:
         nodes: Literal[1, 3] = 1,
         host: str = "127.0.0.1",
         port: int = 0,
+        retention_bytes: int | None = None,
         log_file: Path | None = None,
     ) -> None:
         """`port` 0: that of the last time if it is free, else any free one; from then on always the same.
 
         It takes two ports a node, from `port` on. `host` is an address of this machine that clients reach it by.
+        `retention_bytes`: what a partition of a bulky topic (`wire.kafka.topics.BULKY`) keeps; None: all of it.
         `log_file` gets what it says; by default kafka.log in `data`, for three nodes in `data`/1, 2 and 3.
         """
         self._data = data.absolute()
         self._count = nodes
         self._host = host
         self._port = port
+        self._retention_bytes = retention_bytes
         self._log_file = log_file
         self._nodes: tuple[Node, ...] = ()
         self._processes: dict[Node, BrokerProcess] = {}
@@ -106,7 +109,7 @@ class EmbeddedKafka:
 
     def _command(self, node: Node) -> list[str]:
         java, kafka = find_java(), jars(read_lock(), user_cache())
-        return prepare(node, self._nodes, _cluster_id(self._data), java, kafka)
+        return prepare(node, self._nodes, _cluster_id(self._data), self._retention_bytes, java, kafka)
 
 
 def _cluster_id(data: Path) -> str:

@@ -37,8 +37,13 @@ class Node:
         return self.data / "server.properties"
 
 
-def properties(node: Node, cluster: Sequence[Node]) -> dict[str, str]:
-    """The node's settings by Kafka's own names. `cluster` is all nodes, this one among them."""
+def properties(node: Node, cluster: Sequence[Node], retention_bytes: int | None) -> dict[str, str]:
+    """The node's settings by Kafka's own names. `cluster` is all nodes, this one among them.
+
+    `retention_bytes` is a partition's, of topics that set none of their own; None: there is no bound.
+    """
+    # what is deleted is whole segments, and the newest never: a quarter is the most that it may go beyond
+    segment_bytes = min(64 << 20, max(MAX_MESSAGE_BYTES + (1 << 20), (retention_bytes or 1 << 30) // 4))
     copies, in_sync = (3, 2) if len(cluster) >= 3 else (1, 1)
     return {
         "process.roles": "broker,controller",
@@ -68,6 +73,9 @@ def properties(node: Node, cluster: Sequence[Node]) -> dict[str, str]:
         # few partitions: each costs files, and time at a start
         "offsets.topic.num.partitions": "8",
         "transaction.state.log.num.partitions": "8",
+        "log.retention.bytes": str(-1 if retention_bytes is None else retention_bytes),
+        "log.segment.bytes": str(segment_bytes),
+        "log.retention.check.interval.ms": "30000",
         # sparse files, one or two a segment, that only programs which copy directories see in full
         "log.index.size.max.bytes": str(2 << 20),
         # of the heap; the default takes half of it for a map of keys, and ours are few
@@ -75,13 +83,16 @@ def properties(node: Node, cluster: Sequence[Node]) -> dict[str, str]:
     }
 
 
-def prepare(node: Node, cluster: Sequence[Node], cluster_id: str, java: str, jars: Path) -> list[str]:
+def prepare(
+    node: Node, cluster: Sequence[Node], cluster_id: str, retention_bytes: int | None, java: str, jars: Path
+) -> list[str]:
     """Write the settings, format the data directory if it is new, and return the command, to be run there.
 
     Blocks (1.5 s when new). Raises BrokerFailed when Kafka refuses the directory.
     """
     node.data.mkdir(parents=True, exist_ok=True)
-    node.settings.write_text("".join(f"{key}={value}\n" for key, value in properties(node, cluster).items()))
+    settings = properties(node, cluster, retention_bytes)
+    node.settings.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
     run = [java, *JVM, f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}", "-cp", f"{jars}/*"]
     if not (node.data / "log" / "meta.properties").exists():
         _format([*run, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(node.settings)], node.data)

@@ -9,7 +9,18 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import TopicAlreadyExistsError, for_code
 
 from schemas import Event, LogIdentity, MalformedEvent
-from schemas.topics import EXECUTIONS, FIXED_TOPICS, LOG_ID_KEY, PROGRESS, TopicSpec, executions_topic, prompts_topic
+from schemas.topics import (
+    EXECUTIONS,
+    FIXED_TOPICS,
+    LOG_ID_KEY,
+    PROGRESS,
+    ROLLOUTS,
+    TRAJECTORIES,
+    VERDICTS,
+    TopicSpec,
+    executions_topic,
+    prompts_topic,
+)
 from wire.errors import LogUnidentified, TopicRefused
 from wire.kafka.clients import OVERHEAD_BYTES, broker_errors, connect, make_admin
 from wire.kafka.events import event_of
@@ -17,6 +28,9 @@ from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing
 from wire.kafka.settings import KafkaSettings
+
+BULKY = (ROLLOUTS.name, EXECUTIONS.name, VERDICTS.name, TRAJECTORIES.name)
+"""Names (or beginnings) of the topics that make up almost all of a log: the broker's limit of bytes holds for these."""
 
 
 async def apply_topics(
@@ -83,6 +97,8 @@ def topic_limits(spec: TopicSpec[Event], replication: int) -> dict[str, str]:
         "retention.ms": str(retention),
         "max.message.bytes": str(spec.max_event_bytes + OVERHEAD_BYTES),
         "min.insync.replicas": "2" if replication >= 3 else "1",
+        # what people wrote, and what is known of groups, goes by time alone
+        **({} if spec.name.startswith(BULKY) else {"retention.bytes": "-1"}),
     }
 
 
@@ -152,8 +168,8 @@ async def _verify(
             name = resource["resource_name"]
             values = {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
             for key, value in limits[name].items():
-                # how many replicas must answer is the operator's choice on an existing topic
-                if key != "min.insync.replicas" and values.get(key, value) != value:
+                # how many replicas must answer, and how much is kept, is the operator's choice on an existing topic
+                if key not in ("min.insync.replicas", "retention.bytes") and values.get(key, value) != value:
                     raise TopicRefused(
                         f"topic {name} has {key}={values[key]}, but the contract says {value}: "
                         "alter the topic, or use another prefix"

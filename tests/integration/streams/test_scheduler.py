@@ -270,3 +270,19 @@ async def test_a_scheduler_on_another_machine_fences_the_older(kafka: KafkaSetti
             await log.quiet()
     assert admitted(log) == [f"p{number}" for number in range(sent)]
     assert sorted(event.admission_number for event in log.of(Generation)) == list(range(sent))
+
+
+async def test_with_too_little_left_on_the_brokers_disk_nothing_is_admitted(
+    kafka: KafkaSettings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log_id = await read_log_id(kafka)
+    async with writer(kafka) as user, window(kafka, "generations") as log:
+        await user.send_all([progress(log_id), prompt("p0")])
+        async with scheduler(kafka, config(tmp_path, min_free_bytes=1 << 60)):
+            async with asyncio.timeout(20):
+                while "broker.min_free_bytes" not in caplog.text:  # noqa: ASYNC110 - a log line wakes nobody
+                    await asyncio.sleep(0.05)
+            await log.quiet()
+            assert admitted(log) == []
+        async with scheduler(kafka, config(tmp_path)):
+            await log.until(count(1))
