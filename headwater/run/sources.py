@@ -7,7 +7,6 @@ restarted) the scheduler drops the repeated ones by their identity.
 import asyncio
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from headwater.client import Client
 from headwater.config.run_config import RunConfig
 from headwater.measure.held_out import training_prompts
 from learner.book.position import NumberSet
-from schemas import Prompt, SourceEnd, SourcePosition
+from schemas import Prompt, Purpose, SourceEnd, SourcePosition
 from tasks.config import Data, DomainData, FileData
 from tasks.errors import UnreadableData
 from tasks.files.checked import CheckedPrompts
@@ -46,14 +45,7 @@ async def _publish(client: Client, config: RunConfig, data: Data, ended: NumberS
     else:
         with CheckedPrompts(data.path, _defaults(config)) as checked:
             await asyncio.to_thread(checked.read)
-            if checked.refused:
-                first = checked.refusals[0]
-                raise UnreadableData(f"{checked.refused} lines of {data.path} are no prompts; the first: {first}")
-            if checked.domains - {data.domain}:
-                other = min(checked.domains - {data.domain})
-                raise UnreadableData(
-                    f"{data.path} has prompts of domain {other!r}; this source's domain is {data.domain!r}"
-                )
+            _must_be_usable(checked, data)
             count = checked.accepted * data.epochs
             prompts = _placed(data.name, checked.prompts(data.epochs, data.shuffle_seed), ended)
             published = await client.publish(_until(stop, prompts))
@@ -63,10 +55,28 @@ async def _publish(client: Client, config: RunConfig, data: Data, ended: NumberS
 
 
 def check_data(config: RunConfig) -> None:
-    """Raise UnreadableData for a local file of the run's data that is not there."""
-    for source in config.data:
-        if isinstance(source, FileData) and "://" not in source.path and not Path(source.path).expanduser().is_file():
-            raise UnreadableData(f"{source.path}: no such file (data source {source.name!r})")
+    """Read every file of the run's data. Raises UnreadableData for the first that the run could not use."""
+    for data in config.data:
+        if isinstance(data, FileData):
+            with CheckedPrompts(data.path, _defaults(config)) as checked:
+                checked.read()
+                _must_be_usable(checked, data)
+
+
+def _must_be_usable(checked: CheckedPrompts, data: FileData) -> None:
+    """Raise UnreadableData, which names the first row that a run must not leave out, or what no run is trained on."""
+    if checked.refused:
+        raise UnreadableData(
+            f"{checked.refused} of {checked.lines} rows of {data.path} are no prompts; the first: {checked.refusals[0]}"
+        )
+    if checked.domains - {data.domain}:
+        other = min(checked.domains - {data.domain})
+        raise UnreadableData(f"{data.path} has prompts of domain {other!r}; this source's domain is {data.domain!r}")
+    if Purpose.EVALUATE in checked.purposes:
+        raise UnreadableData(
+            f"{data.path} has prompts of purpose `evaluate`, on which nothing is trained: leave `purpose` out, or "
+            "measure them with `headwater eval --dataset`"
+        )
 
 
 def _defaults(config: RunConfig) -> dict[str, Any]:

@@ -1,0 +1,120 @@
+"""Rows of Parquet. A column may hold JSON text, for Parquet has no column of mixed types, and tests have them.
+
+Nulls. Arrow gives every object of a column the same keys, and null where a row has none: such a null is left out. Where
+a key's every value is null (its type is `null`), the data said so: it is kept in `metadata`, `task`, `args` and
+`expected`. In `args` and `expected` of another type nobody can know what a null was: that row is refused. In JSON text
+nulls are what they are in JSONL.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from tasks.files.row import Row, Unreadable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NESTED = ("messages", "grader", "sampling", "source", "metadata")
+"""Columns that may be JSON text."""
+_JUDGED = ("args", "expected")
+_FREE = ("metadata", "task")
+
+
+def parquet_rows(stream: IO[bytes]) -> Iterator[Row | Unreadable]:
+    """Every row. A row group that cannot be read costs its rows. Raises ValueError or OSError for no Parquet at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(stream)
+    begin = 0
+    for group in range(file.num_row_groups):
+        number = begin
+        count = file.metadata.row_group(group).num_rows
+        begin += count
+        try:
+            for batch in file.iter_batches(batch_size=256, row_groups=[group]):
+                yield from _batch_rows(batch, number)
+                number += batch.num_rows
+        except (OSError, pa.ArrowException) as error:
+            lost = begin - number
+            yield Unreadable(number + 1, f"{lost} rows from here on cannot be read: {error}")
+
+
+def _batch_rows(batch: "pa.RecordBatch", before: int) -> Iterator[Row | Unreadable]:
+    for place in range(batch.num_rows):
+        number = before + place + 1
+        try:
+            yield Row(number, _row(batch.slice(place, 1)))
+        except (ValueError, UnicodeDecodeError) as error:
+            yield Unreadable(number, str(error))
+
+
+def _row(one: "pa.RecordBatch") -> bytes:
+    """The row as JSON text. Raises ValueError, which names the column."""
+    fields: list[bytes] = []
+    for field, column in zip(one.schema, one.columns, strict=True):
+        try:
+            (value,) = column.to_pylist(maps_as_pydicts="strict")
+            if value is None:
+                continue
+            text = _json_text(value) if field.name in NESTED and isinstance(value, str) else None
+            if text is None:
+                plain = _plain(value, field.type, free=field.name in _FREE)
+                text = json.dumps(plain, allow_nan=False).encode()
+        except (ValueError, TypeError, UnicodeDecodeError) as error:
+            raise ValueError(f"column `{field.name}`: {error}") from error
+        fields.append(json.dumps(field.name).encode() + b": " + text)
+    return b"{" + b", ".join(fields) + b"}"
+
+
+def _json_text(value: str) -> bytes:
+    """What the cell says, byte for byte, so that whole numbers of any size stay what they are."""
+    text = value.encode()
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"no JSON text: {error}") from error
+    return text
+
+
+def _plain(value: Any, kind: "pa.DataType", *, free: bool = False, judged: bool = False) -> Any:
+    """The value as JSON has it. `free`: it may have any form; `judged`: and answers are held against it."""
+    import pyarrow.types as types
+
+    if types.is_dictionary(kind):
+        return _plain(value, kind.value_type, free=free, judged=judged)
+    if isinstance(value, dict) and types.is_struct(kind):
+        return _object(value, kind, free=free, judged=judged)
+    if isinstance(value, dict):
+        return {str(key): _plain(inner, kind.item_type, free=free, judged=judged) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner, kind.value_type, free=free, judged=judged) for inner in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise ValueError(f"{kind} has no form in JSON: make it a number or a text")
+
+
+def _object(value: dict[str, Any], kind: Any, *, free: bool, judged: bool) -> dict[str, Any]:
+    import pyarrow.types as types
+
+    found: dict[str, Any] = {}
+    for field in kind:
+        inner = value[field.name]
+        said = types.is_null(field.type) and (free or judged)
+        if inner is None and judged and not said:
+            raise ValueError(
+                f"`{field.name}` is null in a test, and nobody can know whether the row said so or had no such key: "
+                "write `grader` as JSON text"
+            )
+        if inner is not None or said:
+            inside = judged or field.name in _JUDGED
+            found[field.name] = _plain(inner, field.type, free=free or field.name in _FREE, judged=inside)
+    return found
