@@ -38,6 +38,7 @@ def apart(
     support: bool = False,
     given: dict[str, str] | None = None,
     prelude: str = "",
+    logs: bool = False,
 ) -> list[Process]:
     """Build the two processes of a run whose tests are inside: the tester, and the answer it asks."""
     seconds = process_cpu_seconds(limits)
@@ -60,6 +61,7 @@ def apart(
         cpu_seconds=seconds,
         given=given or {},
         prelude=prelude,
+        logs=logs,
     )
     return [tester, answer]
 

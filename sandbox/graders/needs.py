@@ -5,6 +5,7 @@ Read from the task's own source alone, so no answer decides it.
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 _MODULES = {
@@ -62,7 +63,24 @@ def unseen(sources: Iterable[str]) -> str | None:
             continue
         for found in _used(tree):
             return found
+        if any(isinstance(node, ast.FunctionDef) and _hands_and_looks(node) for node in ast.walk(tree)):
+            return "what an answer keeps of its arguments"
     return None
+
+
+def _hands_and_looks(function: ast.FunctionDef) -> bool:
+    """Whether a list, dict or set is made, handed over, and looked at again: what keeps it may change it later."""
+    made = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Dict | ast.Set | ast.ListComp)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    uses = Counter(
+        node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
+    return any(uses[name] > 1 for name in made)
 
 
 def _used(tree: ast.Module) -> Iterator[str]:

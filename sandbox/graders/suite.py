@@ -54,7 +54,8 @@ async def _run(
     if alone:
         processes = together(session, limits, "suite", nonce, about)
     else:
-        processes = apart(session, limits, "suite", nonce, about, module=module, support=True)
+        logs = any("log" in source.lower() for source in _tests_of(grader).values())
+        processes = apart(session, limits, "suite", nonce, about, module=module, support=True, logs=logs)
         contents["support"] = json.dumps(support).encode()
     report = await session.run(processes, limits, contents, result_bytes=RESULT_BYTES)
     claimed = claims.parse(report.result, nonce)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
 from typing import Any
 
 from . import values
@@ -119,6 +120,8 @@ class Codec(values.Encoder):
             return super().walk(value, depth)
         if kind in _DATA and getattr(value, "tzinfo", None) is None:
             return {"x": [kind.__name__, super().walk(_DATA[kind][0](value), depth + 1)]}
+        if kind.__module__ == "pathlib":
+            return {"x": ["Path", super().walk([str(value)], depth + 1)]}
         content = None
         if _issubclass(kind, (int, float, str, list, tuple, dict, set, frozenset, bytes)):
             content = {"c": super().walk(value, depth)}
@@ -137,5 +140,7 @@ class Codec(values.Encoder):
             return self.from_handle(body)
         if tag == "x":
             name, parts = body
+            if name == "Path":
+                return import_module("pathlib").Path(*self.unpack(parts))
             return _DATA_NAMES[name](*self.unpack(parts))
         raise ValueError(f"unknown tag {tag[:20]!r}")

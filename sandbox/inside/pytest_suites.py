@@ -4,6 +4,7 @@ pytest comes from the host's own Python packages, read-only, and is on the path 
 """
 
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +15,16 @@ from .protocol import PYTEST
 class Collector:
     """Hands on each test's outcome: passed only if set-up, call and tear-down all passed."""
 
-    def __init__(self, report: "Callable[[str, str, str], None]") -> None:
+    def __init__(self, report: "Callable[[str, str, str], None]", collected: "Callable[[], None]") -> None:
         self.report = report
+        self.collected = collected
         self.worst: dict[str, tuple[str, str]] = {}
         self.left: Counter[str] = Counter()
         """Items still to come, by test: one for every set of parameters."""
 
     def pytest_collection_finish(self, session: Any) -> None:
         """Called by pytest when all files have been looked into."""
+        self.collected()
         self.left.update(item.nodeid.split("[")[0] for item in session.items)
 
     def pytest_runtest_logreport(self, report: Any) -> None:
@@ -44,12 +47,24 @@ class Collector:
             self.report(f"{report.nodeid.split('::')[0]}::", "error", str(report.longrepr)[-1500:])
 
 
-def run_files(folder: str, names: "list[str]", report: "Callable[[str, str, str], None]") -> None:
+def run_files(
+    folder: str, names: "list[str]", report: "Callable[[str, str, str], None]", collected: "Callable[[], None]"
+) -> None:
     """Run the files with pytest, in this process."""
     sys.dont_write_bytecode = True
     sys.path.append(PYTEST)
     import pytest
 
     plugins = ["-p", "no:cacheprovider", "-p", "no:faulthandler"]
-    arguments = ["-q", *plugins, "--tb=short", "--rootdir", folder, "-c", "/dev/null"]
-    pytest.main([*arguments, *names], plugins=[Collector(report)])
+    arguments = [
+        "-q",
+        *plugins,
+        "--tb=short",
+        "--basetemp",
+        f"{tempfile.gettempdir()}/pytest",
+        "--rootdir",
+        folder,
+        "-c",
+        "/dev/null",
+    ]
+    pytest.main([*arguments, *names], plugins=[Collector(report, collected)])

@@ -20,6 +20,7 @@ from typing import Any
 
 from . import programs, stand_ins, tester
 from .link import Json, Link
+from .remote import Remote
 
 Report = Callable[[str, str, str], None]
 
@@ -74,12 +75,15 @@ def described(error: BaseException) -> str:
 def run_suite(descriptors: "list[int]", process: Json) -> None:
     """Write the files, stand the answer in, run every test."""
     files = json.loads(programs.read_all(descriptors[0]))
-    remote = stand_ins.Remote(Link(descriptors[1]))
+    remote = Remote(Link(descriptors[1]), stand_ins.StandIn, stand_ins.awaited)
     claims = programs.ResultPipe(descriptors[2], process["nonce"])
     module_name, test_files, with_pytest = json.loads(process["entry_point"])
     names = tester.await_answer(remote.link, claims)
     folder = tempfile.mkdtemp(prefix="tests-", dir="/tmp")
     write_files(folder, files)
+    tester.common_ground(remote, "".join(files.values()))
+    remote.test_modules |= {name.removesuffix(".py").replace("/", ".") for name in files}
+    remote.test_modules |= {name.removesuffix(".py").rpartition("/")[2] for name in files}
     stand_in(folder, stand_ins.AnswerModule(module_name, remote, names))
 
     def report(test: str, status: str, message: str) -> None:
@@ -88,7 +92,7 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
         message = message.replace(f"{folder}/", "")
         claims.write("test", json.dumps([test, status, message[: programs.MAX_MESSAGE]]).encode())
 
-    run_files(folder, test_files, report, with_pytest=with_pytest)
+    run_files(folder, test_files, report, with_pytest=with_pytest, collected=remote.mirror.install_pytest)
     claims.write("ended", b"null")
     programs.leave()
 
@@ -104,12 +108,19 @@ def write_files(folder: str, files: "dict[str, str]") -> None:
     sys.path.insert(0, folder)
 
 
-def run_files(folder: str, names: "list[str]", report: Report, *, with_pytest: bool) -> None:
+def run_files(
+    folder: str,
+    names: "list[str]",
+    report: Report,
+    *,
+    with_pytest: bool,
+    collected: "Callable[[], None]" = lambda: None,
+) -> None:
     """Run the tests of files."""
     if with_pytest:
         from . import pytest_suites
 
-        pytest_suites.run_files(folder, names, report)
+        pytest_suites.run_files(folder, names, report, collected)
         return
     for name in names:
         run_file(name, report)

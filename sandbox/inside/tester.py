@@ -5,14 +5,17 @@ It holds the run's nonce and its result pipe, has a user of its own, and runs no
 
 import builtins
 import json
+import os
 import sys
 import traceback
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from . import programs, protocol
+from . import introspection, programs, protocol, shared_files
 from .link import Closed, Json, Link
-from .stand_ins import AnswerEnded, AnswerModule, Remote
+from .remote import AnswerEnded, Remote
+from .stand_ins import AnswerModule, StandIn, awaited
 
 TEST_FILE = f"{protocol.WORK}/test.py"
 
@@ -51,13 +54,24 @@ def await_answer(link: Link, claims: programs.ResultPipe) -> "list[str]":
     return [str(name) for name in second["loaded"]]
 
 
+def common_ground(remote: Remote, source: str) -> None:
+    """Let the tests and the answer have in common what one process has, as far as two can; before tests are loaded."""
+    if "mock" in source:
+        import_module("unittest.mock")
+    introspection.install()
+    shared_files.install()
+    remote.mirror.install()
+    remote.mirror.folder = os.getcwd()  # noqa: PTH109
+
+
 def run_check(descriptors: "list[int]", process: Json) -> None:
     """Run a test program, call its check function if it has one, and claim how that went: one test."""
     program = programs.read_all(descriptors[0])
-    remote = Remote(Link(descriptors[1]))
+    remote = Remote(Link(descriptors[1]), StandIn, awaited)
     claims = programs.ResultPipe(descriptors[2], process["nonce"])
     names = await_answer(remote.link, claims)
     entry_point, check_function = json.loads(process["entry_point"])
+    common_ground(remote, program.decode("utf-8", "replace"))
     namespace = Namespace(remote, names)
     sys.modules["solution"] = AnswerModule("solution", remote, names)
     sys.modules["__test__"] = ModuleType("__test__")

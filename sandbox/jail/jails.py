@@ -68,6 +68,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """Names that a Python answer finds in its module, each with the module that has it ("": is one itself)."""
     prelude: str = ""
     """A Python program that runs before the answer, in its module."""
+    logs: bool = False
+    """Of an answer that tests ask: whether they want its log records."""
     int_digits: int = 0
     """Digits of a whole number that Python reads and writes; 0: any."""
     int_keys: bool = False
