@@ -29,6 +29,7 @@ from schemas import (
     FunctionTest,
     Grader,
     ProjectGrader,
+    PythonGrader,
     StdioGrader,
     VerdictKind,
 )
@@ -62,7 +63,7 @@ class Judge:
         self.ahead = None if ahead is None else toolchains.find(ahead).name
         self.compile_cache = _compile_cache(compile_cache)
         self.allow_unenforced = frozenset(allow_unenforced)
-        self._toolchains: dict[tuple[str, bool], asyncio.Task[Toolchain]] = {}
+        self._toolchains: dict[tuple[str, bool, tuple[str, ...]], asyncio.Task[Toolchain]] = {}
         self._slots = asyncio.Semaphore(self.concurrency)
         self._pool: Pool | None = None
         self._staging: Path | None = None
@@ -123,10 +124,13 @@ class Judge:
 
     async def judge(self, program: str | bytes, grader: Grader) -> Judgement:
         """Judge one program. GraderFault if it could not be graded; cancelling kills what runs."""
-        if isinstance(grader, ExactGrader | ExternalGrader):
+        if isinstance(grader, ExternalGrader) or (isinstance(grader, ExactGrader) and grader.compare != "math"):
             raise GraderFault("exact comparisons and external graders need no sandbox")
         source = program.encode("utf-8", "surrogatepass") if isinstance(program, str) else program
-        toolchain = await self._toolchain(grader.language, project=isinstance(grader, ProjectGrader))
+        # those of a reward function are of its own jail
+        of_answer = () if isinstance(grader, ExactGrader | ProjectGrader | PythonGrader) else grader.packages
+        language = "python" if isinstance(grader, ExactGrader) else grader.language
+        toolchain = await self._toolchain(language, project=isinstance(grader, ProjectGrader), packages=of_answer)
         async with self._slots:
             pool = self._pool
             if pool is None:
@@ -149,12 +153,14 @@ class Judge:
             parts = {part: spent / 1e9 for part, spent in job.spent.parts.items()}
             return replace(result, jail_seconds=job.spent.seconds, parts=parts)
 
-    async def _toolchain(self, name: str, *, project: bool = False) -> Toolchain:
-        """Find a toolchain, once; those who come meanwhile wait for the same search."""
-        key = (name, project)
-        if key not in self._toolchains:
-            self._toolchains[key] = asyncio.create_task(asyncio.to_thread(toolchains.locate, name, project=project))
-        return await asyncio.shield(self._toolchains[key])
+    async def _toolchain(self, name: str, *, project: bool = False, packages: tuple[str, ...] = ()) -> Toolchain:
+        """Find a toolchain, once; those who come meanwhile wait for the same search. One that fails is sought again."""
+        key = (name, project, tuple(sorted(set(packages))))
+        task = self._toolchains.get(key)
+        if task is None or (task.done() and task.exception() is not None):
+            locate = asyncio.to_thread(toolchains.locate, name, project=project, wanted=key[2])
+            task = self._toolchains[key] = asyncio.create_task(locate)
+        return await asyncio.shield(task)
 
     async def _test_itself(self) -> None:
         """See that right is right, wrong is wrong, and that the confinement holds here."""
@@ -190,7 +196,7 @@ def _sweep_folders() -> None:
 class _Job:
     """The jails of one job: the answer's, and those of programs of the task's."""
 
-    def __init__(self, pool: Pool, locate: Callable[[str], Awaitable[Toolchain]], cache: CompileCache | None) -> None:
+    def __init__(self, pool: Pool, locate: Callable[..., Awaitable[Toolchain]], cache: CompileCache | None) -> None:
         self.cache = cache
         self.spent = Spent()
         self.pool = pool
@@ -207,9 +213,9 @@ class _Job:
 
         return Session(toolchain, program, take, self.another, self.spent, self.cache, standard)
 
-    async def another(self, language: str, program: bytes) -> Session:
+    async def another(self, language: str, program: bytes, packages: tuple[str, ...] = ()) -> Session:
         """Open a session for a program of the task's."""
-        session = self.session(await self.locate(language), program)
+        session = self.session(await self.locate(language, packages=packages), program)
         await session.open()
         return session
 

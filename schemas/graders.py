@@ -112,6 +112,8 @@ class FunctionGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", ta
     """What the answer may use without importing it: `none`, `typing`, `leetcode` (typing, `math`, `deque`, …,
     `ListNode`, `TreeNode`), or a Python program to run before it. None: `leetcode` for methods of `Solution`, else
     `typing`. Arguments and results annotated as ListNode or TreeNode are lists in the tests."""
+    packages: tuple[str, ...] = ()
+    """Third-party packages that the program may import, as `headwater sandbox packages` has them."""
     extract: ExtractRule | ExtractPattern | None = None
     """None: the block that defines what the tests call, else the last."""
 
@@ -124,6 +126,8 @@ class StdioGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     limits: Limits = Limits()
     checker: Checker | None = None
     """Where several outputs are right; None: the output must equal `stdout`."""
+    packages: tuple[str, ...] = ()
+    """Third-party packages that the program may import, as `headwater sandbox packages` has them."""
     extract: ExtractRule | ExtractPattern | None = None
     """None: the last block."""
     int_digits: Annotated[int, Meta(ge=0)] = 0
@@ -145,6 +149,8 @@ class CheckGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     in_process: bool = False
     """Run the tests in the answer's process, for what two processes cannot show. An answer can then forge a pass:
     only for answers that are not trained on it, or that somebody reads."""
+    packages: tuple[str, ...] = ()
+    """Third-party packages that the program may import, as `headwater sandbox packages` has them."""
     extract: ExtractRule | ExtractPattern | None = None
     """None: the block that defines what the tests call, else the last."""
 
@@ -174,12 +180,18 @@ class UnittestGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", ta
     in_process: bool = False
     """Run the tests in the answer's process, for what two processes cannot show. An answer can then forge a pass:
     only for answers that are not trained on it, or that somebody reads."""
+    packages: tuple[str, ...] = ()
+    """Third-party packages that the program may import, as `headwater sandbox packages` has them."""
     extract: ExtractRule | ExtractPattern | None = None
     """None: the block that defines what the tests call, else the last."""
 
 
 class PythonGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="python"):
     """The user's own reward function: `def reward(completion, task) -> float | dict[str, float]`.
+
+    Functions written for TRL (`completions, **columns`), verl (`compute_score(data_source, solution_str, ground_truth,
+    extra_info)`) and verifiers (`completion, answer, …`; a rubric, or a list of functions) run as they are: their
+    parameters tell, and `task` holds the columns.
 
     It runs in a jail and gets the answer as text; the answer itself does not run. A dict holds named
     components and must hold `reward`. What it raises is a failure to grade, not a reward.
@@ -191,6 +203,8 @@ class PythonGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag=
     function: str = "reward"
     language: str = "python"
     limits: Limits = Limits()
+    packages: tuple[str, ...] = ()
+    """Third-party packages that the program may import, as `headwater sandbox packages` has them."""
 
 
 class ProjectGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="project"):
@@ -240,9 +254,10 @@ class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     """A regular expression; its first group that takes part in the match, or all of it, is the answer."""
     match: Literal["last", "first"] = "last"
     """Which match of the pattern counts."""
-    compare: Literal["text", "number", "choice"] = "text"
+    compare: Literal["text", "number", "choice", "math"] = "text"
     """text: the same characters; number: the same number however written (`1,000`, `3/4`, `50%`), to `tolerance`;
-    choice: the same letter of a multiple choice (`B`, `(b)`, `B.`)."""
+    choice: the same letter of a multiple choice (`B`, `(b)`, `B.`); math: the same by math-verify, of the last
+    `\\boxed` where there is no pattern. The sandbox judges `math`, unless the characters are the same."""
     tolerance: Tolerance | None = None
     """Absolute, or relative to the answer; None: 1e-6."""
 

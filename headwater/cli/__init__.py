@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from headwater.cli import broker, data, inspect, judge, measure, roles, run
+from headwater.cli import broker, data, inspect, judge, measure, packages, roles, run
 from headwater.errors import HeadwaterError, Interrupted
 from tasks.errors import TaskError
 
@@ -17,7 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for group in (run, data, measure, judge, inspect, roles, broker):
+for group in (run, data, measure, judge, packages, inspect, roles, broker):
     group.register(app)
 
 

@@ -14,31 +14,51 @@ _NUMBER = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,3}))?(?:/(\
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}")
 _CHOICE = re.compile(r"(?<![A-Za-z])\(?\[?\*{0,2}\b([A-Za-z])\b\*{0,2}\]?\)?(?=[\s).:,;\]*]|$)")
 _SAYS = re.compile(r"(?:answer|choice|option)\b[^A-Za-z\n]*(?:is|:)?[^A-Za-z\n]*\b([A-Za-z])\b", re.IGNORECASE)
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _MAX_CHARACTERS = 10_000
-"""Of what is read as a number or a choice."""
+"""Of what is read as a number, a choice, or the content of a box."""
+_MAX_BOXES = 20
 
 
-def exact_answer(text: str, grader: ExactGrader) -> str | None:
+def said(text: str, grader: ExactGrader) -> str | None:
     """Return what the answer says: the last line, or what the pattern finds; None where it finds nothing.
 
-    Only what stands after the last `</think>` counts. ValueError for a pattern that is none; PatternTimeout.
+    Only what stands after the last `</think>` counts. Without a pattern, `math` takes the last `\boxed`, if there is
+    one, and `choice` what stands behind “answer is”. ValueError for a pattern that is none; PatternTimeout.
     """
-    said = END_TOKEN.sub("", without_thought(text)) if text.rstrip().endswith((">", "]")) else without_thought(text)
+    text = without_thought(text)
+    if text.rstrip().endswith((">", "]")):
+        text = END_TOKEN.sub("", text)
     if grader.pattern is not None:
-        found = (find_first if grader.match == "first" else find_last)(grader.pattern, said)
+        found = (find_first if grader.match == "first" else find_last)(grader.pattern, text)
         return None if found is None else found.strip()
+    if grader.compare == "math" and (content := boxed(text)) is not None:
+        return content.strip()
     if grader.compare == "choice":
-        says = list(_SAYS.finditer(said[-_MAX_CHARACTERS:]))
+        says = list(_SAYS.finditer(text[-_MAX_CHARACTERS:]))
         if says:
             return says[-1][1]
-    lines = said.strip().splitlines()
+    lines = text.strip().splitlines()
     return lines[-1].strip() if lines else ""
+
+
+def boxed(text: str) -> str | None:
+    """Return what stands in the last `\\boxed{…}` whose brackets close; None where there is none."""
+    starts = [found.end() for found in _BOX.finditer(text)]
+    for start in reversed(starts[-_MAX_BOXES:]):
+        depth = 1
+        for brace in _BRACE.finditer(text, start, start + _MAX_CHARACTERS):
+            depth += {"{": 1, "}": -1}.get(brace[0], 0)
+            if depth == 0:
+                return text[start : brace.start()]
+    return None
 
 
 def wrong(text: str, grader: ExactGrader) -> str | None:
     """Say what is wrong with an answer; None where it is right. ValueError for a pattern that is none."""
     try:
-        found = exact_answer(text, grader)
+        found = said(text, grader)
     except PatternTimeout as error:
         return f"no answer in the form that was asked for: {error}"
     if found is None:
@@ -46,6 +66,14 @@ def wrong(text: str, grader: ExactGrader) -> str | None:
     if any(_same(found, answer.strip(), grader) for answer in (grader.answer, *grader.or_answers)):
         return None
     return f"this is not the answer: {shorten(found, 300)!r}"
+
+
+def is_right(text: str, grader: ExactGrader) -> bool:
+    """Whether the characters alone say that an answer is right."""
+    try:
+        return wrong(text, grader) is None
+    except ValueError:
+        return True  # no pattern at all: that is said where it is compared
 
 
 def _same(found: str, answer: str, grader: ExactGrader) -> bool:

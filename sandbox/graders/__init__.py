@@ -7,6 +7,7 @@ from sandbox import judgement
 from sandbox.errors import GraderFault
 from sandbox.graders.check import judge_check
 from sandbox.graders.common import sendable
+from sandbox.graders.equivalence import judge_equivalence
 from sandbox.graders.function import judge_function
 from sandbox.graders.project import judge_project
 from sandbox.graders.python_reward import judge_reward
@@ -16,6 +17,7 @@ from sandbox.jail.session import CompileError, Session
 from sandbox.judgement import Judgement
 from schemas import (
     CheckGrader,
+    ExactGrader,
     FunctionGrader,
     Grader,
     ProjectGrader,
@@ -39,6 +41,9 @@ async def judge_program(session: Session, grader: Grader) -> Judgement:
     """Judge one program. Raises GraderFault (or SandboxUnavailable, where no jail starts) and nothing else."""
     if isinstance(grader, PythonGrader):
         return await judge_reward(session, grader)
+    if isinstance(grader, ExactGrader):
+        tests = await judge_equivalence(session, grader)
+        return Judgement(judgement.worst(test.kind for test in tests), tuple(tests), "")
     run = _GRADERS.get(type(grader))
     if run is None:
         raise GraderFault(f"the sandbox does not judge {type(grader).__name__}")

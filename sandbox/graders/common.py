@@ -116,8 +116,14 @@ def verdict(test: Any, number: int, kind: VerdictKind, report: Report, detail: s
         signal=None if exited or report.stop is not None else report.status & 0x7F,
         stdout_truncated=report.stdout_truncated,
         stderr_truncated=report.stderr_truncated,
-        detail="" if test.hidden else shorten(sendable(detail), 3 * MAX_SHOWN_CHARACTERS),
+        detail="" if test.hidden else shorten(sendable(detail) + _advice(detail), 3 * MAX_SHOWN_CHARACTERS),
     )
+
+
+def _advice(detail: str) -> str:
+    if "ModuleNotFoundError: No module named" in detail:
+        return " (programs have Python's own modules, and those of the task's `packages`)"
+    return ""
 
 
 def crash(report: Report) -> str:

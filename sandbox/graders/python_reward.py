@@ -6,16 +6,17 @@ raises, or a limit that it runs into, is a failure to grade (invariant 7), never
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, cast
 
 from sandbox import claims, judgement
 from sandbox.errors import GraderFault
 from sandbox.graders.common import crash, message, require_compiled, sendable, shown_value
 from sandbox.inside.values import decode
-from sandbox.jail.jails import Process
+from sandbox.jail.jails import Process, Report
 from sandbox.jail.session import CompileError, Session, new_nonce, process_cpu_seconds
 from sandbox.judgement import Judgement
-from sandbox.limits import resolve
+from sandbox.limits import RunLimits, resolve
 from schemas import PythonGrader, VerdictKind
 
 RESULT_BYTES = 64 * 1024
@@ -26,26 +27,11 @@ async def judge_reward(session: Session, grader: PythonGrader) -> Judgement:
     """Call the function once; `session` is of the answer and is not opened."""
     if grader.language != "python":
         raise GraderFault(f"a reward function is Python, not {grader.language}")
-    own = await session.another("python", grader.program.encode())
-    limits = resolve(grader.limits, own.language.limits)
-    nonce = new_nonce()
-    process = Process(
-        kind="call",
-        env=own.environment,
-        passed=("program", "payload", "result"),
-        nonce=nonce,
-        entry_point=grader.function,
-        result_bytes=RESULT_BYTES,
-        cpu_seconds=process_cpu_seconds(limits),
+    arguments = [session.program.decode("utf-8", "surrogatepass"), grader.task]
+    limits = resolve(grader.limits, session.language.limits)
+    report, claimed = await call_own(
+        session, grader.program, "reward", grader.function, arguments, limits, grader.packages
     )
-    payload = json.dumps([session.program.decode("utf-8", "surrogatepass"), grader.task]).encode()
-    contents = {"program": own.program, "payload": payload}
-    report = await own.run([process], limits, contents, result_bytes=RESULT_BYTES + 4096)
-    claimed = claims.parse(report.result, nonce)
-    try:
-        require_compiled(claimed, report, limits)
-    except CompileError as error:
-        raise GraderFault(f"the reward function does not compile: {error}") from error
     limit = judgement.limit_reached(report, limits)
     if limit is not None:
         raise GraderFault(f"the reward function {judgement.LIMIT_WORDS[limit]}")
@@ -58,6 +44,38 @@ async def judge_reward(session: Session, grader: PythonGrader) -> Judgement:
         raise GraderFault(f"the reward function gave no plain value: {error}"[:300]) from error
     reward, components = read(value)
     return Judgement(VerdictKind.ACCEPTED, (), "", reward=reward, components=components)
+
+
+async def call_own(
+    session: Session,
+    program: str,
+    kind: str,
+    function: str,
+    arguments: list[Any],
+    limits: RunLimits,
+    packages: Sequence[str] = (),
+) -> tuple[Report, claims.Claims]:
+    """Call a function of the task's, or of ours, in a jail of its own. GraderFault if it does not compile."""
+    own = await session.another("python", program.encode(), tuple(packages))
+    nonce = new_nonce()
+    process = Process(
+        kind=kind,
+        env=own.environment,
+        passed=("program", "payload", "result"),
+        nonce=nonce,
+        entry_point=function,
+        result_bytes=RESULT_BYTES,
+        cpu_seconds=process_cpu_seconds(limits),
+        returns="value",
+    )
+    contents = {"program": own.program, "payload": json.dumps(arguments).encode()}
+    report = await own.run([process], limits, contents, result_bytes=RESULT_BYTES + 4096)
+    claimed = claims.parse(report.result, nonce)
+    try:
+        require_compiled(claimed, report, limits)
+    except CompileError as error:
+        raise GraderFault(f"the reward function does not compile: {error}") from error
+    return report, claimed
 
 
 def read(value: Any) -> tuple[float, dict[str, float]]:

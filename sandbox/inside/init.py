@@ -11,8 +11,8 @@ see it in /proc, and its signals do not reach it: it is process 1.
 Before every test `/tmp` is a new, empty file system and no other process is alive.
 
 Arguments: one JSON object, `control` (the descriptor of the host's socket), `meters` (descriptors of the
-control group's files), `python` (whether forks will run answers) and
-`users` (whether the jail has several users). Standard library only.
+control group's files), `python` (whether forks will run answers), `preload` (modules of packages that the
+task names) and `users` (whether the jail has several users). Standard library only, but for those packages.
 """
 
 # ruff: noqa: PTH101, PTH102, PTH110 - every jail would load pathlib for a handful of calls
@@ -31,7 +31,7 @@ import time
 
 from . import kernel, meters
 from .child import OPEN_FILES, Json, Judged, in_child
-from .protocol import BUILD, EXEC, JUDGED_UID, LAUNCHER, TEST, TESTER_UID, TESTS, WHOLE_PROC
+from .protocol import BUILD, EXEC, JUDGED_UID, LAUNCHER, SITE, TEST, TESTER_UID, TESTS, WHOLE_PROC
 from .stream import Stream
 
 HEADER = struct.Struct(">I")
@@ -320,6 +320,12 @@ def main() -> Judged:
         interpreter.deepen(0)  # finds out once where that limit is
         for name in PRELOADED.split():
             __import__(name)
+        if arguments["preload"]:
+            sys.path.append(SITE)
+        for name in arguments["preload"]:
+            # one that cannot be loaded is for the program to import, and to see why
+            with contextlib.suppress(Exception):
+                __import__(name)
     init = Init(arguments["control"], arguments["meters"], users=arguments["users"])
     gc.collect()
     gc.freeze()

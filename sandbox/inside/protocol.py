@@ -10,7 +10,8 @@ TEST, WORK, BUILD, TESTS = "/tmp", "/tmp/work", "/build", "/tests"
 """New for every run; where programs start; where they are built; the test command's own (`project`)."""
 CODE, PACKAGE = "/headwater", "_headwater"
 """Where `inside/` lies, and what it is called there: programs and tests bring modules of any other name."""
-PYTEST = "/headwater-packages"
+PYTEST, SITE = "/headwater-packages", "/headwater-site"
+"""pytest, for testers; the packages that a task names."""
 LAUNCHER = "/headwater-launch"
 WHOLE_PROC = "/headwater-proc"
 SOLUTION = f"{WORK}/solution.py"
@@ -21,6 +22,7 @@ EXEC = "exec"
 RUNNERS = {
     "main": "programs.run_main",
     "call": "calls.run_call",
+    "reward": "rewards.run_reward",
     "answer": "answer.run_answer",
     "check": "tester.run_check",
     "suite": "suites.run_suite",

@@ -20,11 +20,14 @@ from sandbox.inside.protocol import (
     JUDGED_UID,
     PACKAGE,
     PYTEST,
+    SITE,
     TEST,
     TESTER_UID,
     TESTS,
     WHOLE_PROC,
 )
+from sandbox.languages.language import ONE_THREAD
+from sandbox.languages.packages import entries
 from sandbox.languages.toolchains import Toolchain, python_interpreter
 
 INSIDE = Path(__file__).parents[1] / "inside"
@@ -91,10 +94,12 @@ def binds(toolchain: Toolchain) -> list[Bind]:
         if Path(path).exists() and not any(path.startswith(f"{above}/") for above in kept):
             kept.append(path)
     packages: list[str] = [] if toolchain.language.run else pytest_packages()
+    third_party = entries(toolchain.packages)
     return [
         Bind(str(INSIDE), f"{CODE}/{PACKAGE}"),
         *(Bind(path, path) for path in kept),
         *(Bind(path, f"{PYTEST}/{Path(path).name}") for path in packages),
+        *(Bind(path, f"{SITE}/{name}") for name, path in third_party.items()),
     ]
 
 
@@ -155,7 +160,7 @@ def configuration(pieces: list[Bind], users: Users, control: int, meters: dict[s
         nice_level=0,
         log_level=LogLevel.WARNING,
         keep_caps=True,
-        envar=["PYTHONHASHSEED=0", "PYTHONUTF8=1"],
+        envar=["PYTHONHASHSEED=0", "PYTHONUTF8=1", *(f"{name}={value}" for name, value in ONE_THREAD.items())],
         pass_fd=[control, *meters.values()],
         rlimit_as_type=keep,
         rlimit_cpu_type=keep,

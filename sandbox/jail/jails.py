@@ -26,6 +26,7 @@ from sandbox.errors import JailLost, SandboxUnavailable
 from sandbox.inside.protocol import JUDGED_UID, LAUNCHER, WORK
 from sandbox.jail import confinement
 from sandbox.jail.controlgroups import ControlGroup, Hierarchy
+from sandbox.languages.packages import modules
 from sandbox.languages.toolchains import Toolchain
 from sandbox.limits import RunLimits
 
@@ -154,6 +155,7 @@ class Jail:
                     "control": theirs.fileno(),
                     "meters": meters,
                     "python": not self.toolchain.language.run,
+                    "preload": modules(self.toolchain.packages),
                     "users": self.site.root,
                 }
             )

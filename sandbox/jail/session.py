@@ -17,7 +17,7 @@ from sandbox.inside.protocol import BUILD, EXEC, PYTEST
 from sandbox.jail.compile_cache import MAX_ENTRY_BYTES, CompileCache
 from sandbox.jail.confinement import pytest_packages
 from sandbox.jail.jails import Jail, Process, Report
-from sandbox.languages.language import ENVIRONMENT
+from sandbox.languages.language import ENVIRONMENT, ONE_THREAD
 from sandbox.languages.toolchains import Toolchain
 from sandbox.limits import COMPILE, RunLimits
 from sandbox.reward_rule import shorten
@@ -26,7 +26,7 @@ MAX_LOG_CHARACTERS = 4000
 _TRIES = 2
 _KILLED = 9
 TakeJail = Callable[[], Awaitable[Jail]]
-OpenSession = Callable[[str, bytes], Awaitable["Session"]]
+OpenSession = Callable[..., Awaitable["Session"]]
 """Starts a session for a program of the task's (a checker, a reward function), in a jail of its own."""
 
 
@@ -120,6 +120,8 @@ class Session:
         self.take = take
         self.jail: Jail | None = None
         self.environment = {**ENVIRONMENT, **self.language.environment}
+        if toolchain.packages:
+            self.environment |= ONE_THREAD
         if toolchain.project:
             self.environment["PATH"] = ":".join((*toolchain.folders, ENVIRONMENT["PATH"]))
             if not self.language.run and pytest_packages():

@@ -20,6 +20,9 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
 }
 
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
+"""For numeric packages, which start as many threads as the host has cores, whatever a jail may use."""
+
 
 @dataclass(frozen=True)
 class Language:

@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.errors import GraderFault
+from sandbox.errors import GraderFault, TaskFault
+from sandbox.languages import packages
 from sandbox.languages.language import SYSTEM, Language
 from sandbox.languages.languages import LANGUAGES
 from sandbox.limits import RunLimits
@@ -27,6 +28,8 @@ class Toolchain:
     prepared: str = ""
     project: bool = False
     """For projects: with a shell and the system's commands beside it."""
+    packages: tuple[str, ...] = ()
+    """Third-party packages that programs of this jail may import."""
 
     @property
     def name(self) -> str:
@@ -76,7 +79,7 @@ def python_interpreter() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
-def locate(name: str, *, project: bool = False) -> Toolchain:
+def locate(name: str, *, project: bool = False, wanted: tuple[str, ...] = ()) -> Toolchain:
     """Find a language's toolchain; GraderFault with the package to install if it is not here.
 
     May run the toolchain (once a Judge): call it in a thread.
@@ -85,8 +88,11 @@ def locate(name: str, *, project: bool = False) -> Toolchain:
     tool = missing_tool(language)
     if tool is not None:
         raise GraderFault(f"language {name}: {tool} is not installed here (Debian: apt install {language.package})")
+    if wanted and language.run:
+        raise TaskFault(f"packages are for Python, not for {name}")
     if not language.tools:
-        return Toolchain(language, project=project)
+        packages.entries(wanted)  # or says which is missing
+        return Toolchain(language, project=project, packages=wanted)
     path = os.path.realpath(str(shutil.which(language.tools[0])))
     home = language.home(path) if language.home else str(Path(path).parent.parent)
     return Toolchain(language, path, home, str(language.prepare(home)) if language.prepare else "", project)

@@ -9,7 +9,7 @@ not sampled                               ─► Verdict with the fault: a failu
 import re
 from collections.abc import Sequence
 
-from sandbox.comparing.exact import wrong
+from sandbox.comparing.exact import is_right, wrong
 from sandbox.extraction.extract import extract_program
 from sandbox.extraction.patterns import PatternTimeout
 from schemas import (
@@ -59,9 +59,9 @@ def dispatch(rollout: Rollout) -> Outgoing:
     """The one event that follows from a rollout."""
     if rollout.unscorable is not None:
         return unscorable_verdict(rollout, rollout.unscorable)
-    if isinstance(rollout.task.grader, ExactGrader):
-        return _compare(rollout, rollout.task.grader)
     grader = rollout.task.grader
+    if isinstance(grader, ExactGrader) and (grader.compare != "math" or is_right(rollout.text, grader)):
+        return _compare(rollout, grader)
     try:
         program = program_of(rollout.text, grader)
     except (ValueError, PatternTimeout) as error:
