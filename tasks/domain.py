@@ -56,6 +56,8 @@ class Domain(ABC):
     """How many problems there are; None: as many as are asked for."""
     held_out: tuple[str, ...] = ()
     """Names of the domains that measure what this one trains, the most telling first: they share no problem with it."""
+    completions_are_programs: bool = False
+    """What `answer` makes of a completion is the program itself: no block of code is looked for in it."""
     stop: tuple[str, ...] = ()
     """What ends an answer to its prompts, where nobody says otherwise."""
 

@@ -45,7 +45,10 @@ def score(
     from tasks.registry import domain_names, find_domain
 
     given = dataset in domain_names()
-    answers = domain_answers(find_domain(dataset), completions) if given else file_answers(Path(dataset))
+    if given:
+        answers = domain_answers(find_domain(dataset), completions, lambda note: typer.echo(note, err=True))
+    else:
+        answers = file_answers(Path(dataset))
     if not answers:
         raise HeadwaterError(f"{dataset} has no answers")
     from rich.console import Console

