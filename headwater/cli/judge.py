@@ -77,22 +77,24 @@ def cases(
 ) -> None:
     """Judge a folder of cases: programs with the result that a sandbox must reach, and checks on this host.
 
-    Exit status 1: a case failed, something was not checked, a key, mode or language is unknown, or there is no case.
+    Exit status 1: a case failed, something was not checked, a line is no case (it is refused, the others are judged).
 
     Example: headwater cases tests/cases/sandbox
 
     Example: headwater cases tests/cases/sandbox --json | jq 'select(.passed | not)'
     """
-    from sandbox.cases.check import BadCase, load
+    from sandbox.cases.check import BadCase, read
 
     allowed = _allowed(allow_unenforced)
     if not folder.is_dir():
         raise HeadwaterError(f"{folder}: no such folder")
     try:
-        loaded = load(folder)
+        loaded, refused = read(folder)
     except BadCase as error:
         raise HeadwaterError(str(error)) from error
 
+    for error in refused:
+        typer.echo(f"refused: {error}", err=True)
     passed = 0
 
     async def work() -> None:
@@ -105,8 +107,9 @@ def cases(
 
     _run(work())
     if not json_:
-        typer.echo(f"{len(loaded)} cases: {passed} passed, {len(loaded) - passed} failed")
-    if passed < len(loaded):
+        words = f", {len(refused)} lines refused" if refused else ""
+        typer.echo(f"{len(loaded)} cases: {passed} passed, {len(loaded) - passed} failed{words}")
+    if passed < len(loaded) or refused:
         raise typer.Exit(1)
 
 

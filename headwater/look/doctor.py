@@ -90,6 +90,11 @@ def _sandbox() -> Iterator[Finding]:
                 f"this host cannot enforce {ENFORCEABLE[name]} (control groups v{report.cgroup_version})",
                 f"run as root with control groups, or judge without it by name: --allow-unenforced {name}",
             )
+    from sandbox.languages.packages import installed
+
+    there = ", ".join(f"{name} {version}" for name, version in sorted(installed().items()))
+    fix = "headwater sandbox packages add numpy ..., for tasks that name them"
+    yield Finding("packages for programs", "ok" if there else "absent", there or "none", "" if there else fix)
     for language, lacking in report.languages.items():
         if lacking is None:
             yield Finding(f"language {language}", "ok", "")

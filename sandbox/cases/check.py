@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.cases import host_checks
-from sandbox.cases.format import BadCase, Case, load
+from sandbox.cases.format import BadCase, Case, load, read
 from sandbox.errors import GraderFault
 from sandbox.judge import Judge
 from sandbox.judgement import Judgement
@@ -17,7 +17,7 @@ from sandbox.limits import resolve
 from sandbox.reward_rule import score
 from schemas import ExactGrader, ExternalGrader, FunctionGrader, FunctionTest, VerdictKind
 
-__all__ = ["BadCase", "CaseResult", "judge_cases", "judge_folder", "load"]
+__all__ = ["BadCase", "CaseResult", "judge_cases", "judge_folder", "load", "read"]
 
 
 @dataclass(frozen=True)

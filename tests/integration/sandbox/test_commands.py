@@ -125,3 +125,24 @@ def test_cases_refuses_what_it_does_not_understand(tmp_path: Path, change: dict[
     assert shown.returncode == 1
     assert message in shown.stderr
     assert "Traceback" not in shown.stderr
+
+
+def test_cases_refuses_a_line_and_judges_the_others(tmp_path: Path) -> None:
+    """Whole numbers of any length are judged; NaN is no JSON, and is said with its file and line."""
+    digits = "7" * 5000
+    long = json.dumps(CASE | {"id": "long", "tests": [], "expect": {"reward": 1.0, "verdicts": ["accepted"]}})
+    long = long.replace('"tests": []', f'"tests": [{{"args": [{digits}, 0], "expected": {digits}}}]')
+    lines = [
+        json.dumps(CASE),
+        long.replace(digits, "NaN").replace('"long"', '"nan"'),
+        "no json",
+        json.dumps(CASE),
+        long,
+    ]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    shown = headwater("cases", tmp_path)
+    assert shown.returncode == 1
+    assert "2 cases: 2 passed, 0 failed, 3 lines refused" in shown.stdout, shown.stdout + shown.stderr
+    for number, words in ((2, "NaN"), (3, "JSONDecodeError"), (4, "two cases are named adds")):
+        assert f"c.jsonl:{number}: " in shown.stderr
+        assert words in shown.stderr
