@@ -4,11 +4,13 @@ import asyncio
 import time
 from pathlib import Path
 
+import msgspec
+
 from learner.book.feed import Feed
 from learner.book.incarnation import check_newest
 from learner.config import LearnerConfig
 from learner.training.trainer import Trainer
-from schemas import PolicyVersion, Progress, WeightUpdate
+from schemas import PolicyVersion, Progress, Snapshot, WeightUpdate
 from schemas.topics import PROGRESS, WEIGHTS
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing
@@ -42,13 +44,13 @@ class Announcer:
             return None
         check_newest(self._config.checkpoints, version.incarnation)
         directory = await self._trainer.snapshot(version)
-        model = self._config.model_directory.name
+        model = self._config.model
         update = WeightUpdate(
             run_id=self._config.run_id,
             model=model,
             incarnation=version.incarnation,
             version=version.version,
-            snapshot=await asyncio.to_thread(describe, directory, version.version),
+            snapshot=await asyncio.to_thread(self._durable, directory, version),
             published_at=time.time(),
         )
         await self._publisher.send(Outgoing(WEIGHTS.name, f"{model}:{version.incarnation}", update))
@@ -56,6 +58,15 @@ class Announcer:
         self._metrics.weights_incarnation.set(version.incarnation)
         self._metrics.weights_version.set(version.version)
         return directory
+
+    def _durable(self, directory: Path, version: PolicyVersion) -> Snapshot:
+        """The manifest, when all its bytes are where workers fetch them."""
+        snapshot = describe(directory, version.version)
+        stored = self._config.stored
+        if stored is None:
+            return snapshot
+        stored.check_newest(version.incarnation)
+        return msgspec.structs.replace(snapshot, uri=stored.keep_snapshot(directory))
 
     async def progress(self, *, finished: bool = False) -> None:
         """Tell the position as it is."""

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from learner.algorithms.registry import ALGORITHMS
+from learner.book.stored import Stored
 
 Count = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
@@ -84,6 +85,10 @@ class LearnerConfig:
     run_id: str
     run_directory: Path
     """Holds `checkpoints/`, `weights/`, `metrics.jsonl` and `ledger.jsonl`, all written by the learner alone."""
+    stored: Stored | None = None
+    """Where checkpoints and snapshots are copied to and a resume begins; None: the run directory itself."""
+    model: str
+    """What the stream calls the weights."""
     model_directory: Path
     """The Hugging Face directory where training starts."""
     partitions: int

@@ -10,13 +10,12 @@ from typing import IO, Any
 import msgspec
 
 from learner.book.feed import Batch
+from learner.book.stored import METRICS
 from learner.training.probe import Publication
 from learner.training.step import StepResult
 from learner.watch import Causes
 from schemas import PolicyVersion
 from wire.metrics import Metrics
-
-METRICS = "metrics.jsonl"
 
 
 class UpdateSeconds(msgspec.Struct, kw_only=True):

@@ -1,5 +1,6 @@
 """Where a life of the learner begins: a new incarnation, the newest position, and the ledger rolled back to it."""
 
+import asyncio
 import logging
 from pathlib import Path
 
@@ -22,15 +23,23 @@ logger = logging.getLogger(__name__)
 async def resume(config: LearnerConfig, settings: KafkaSettings) -> tuple[Position, Path | None]:
     """The position of a new incarnation, and the checkpoint it stands on; None: training starts.
 
-    Raises CheckpointError, LedgerDamaged, and what the stream raises.
+    Raises CheckpointError, LedgerDamaged, StorageFailed, and what the stream raises.
     """
     log_id = await read_log_id(settings)
     config.run_directory.mkdir(parents=True, exist_ok=True)
     config.weights.mkdir(exist_ok=True)
-    incarnation = take_incarnation(config.checkpoints, above=await _newest_on_stream(settings))
+    above = await _newest_on_stream(settings)
+    stored = config.stored
+    if stored is None:
+        incarnation = take_incarnation(config.checkpoints, above)
+    else:
+        incarnation = await asyncio.to_thread(stored.take_incarnation, above)
     remove_leftovers(config.checkpoints)
     remove_leftovers(config.weights)
-    checkpoint = newest_checkpoint(config.checkpoints)
+    if stored is None:
+        checkpoint = newest_checkpoint(config.checkpoints)
+    else:
+        checkpoint = await asyncio.to_thread(stored.fetch_checkpoint)
     position = Position() if checkpoint is None else load_position(checkpoint)
     moved = roll_back(config.run_directory, position.ledger_lines)
     position.begin(incarnation, log_id)

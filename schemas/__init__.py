@@ -30,6 +30,7 @@ from schemas.prompts import Message, Prompt, Sampling, SourceEnd, Task
 from schemas.rewards import Reward
 from schemas.roles import RoleName
 from schemas.rollouts import FinishReason, Rollout, TokenSpan
+from schemas.runs import RunStarted
 from schemas.trajectories import GroupDropped, Member, Trajectory
 from schemas.verdicts import TestVerdict, Verdict, VerdictKind
 from schemas.weights import Snapshot, WeightFile, WeightUpdate
@@ -76,6 +77,7 @@ __all__ = [
     "Reward",
     "RoleName",
     "Rollout",
+    "RunStarted",
     "Sampling",
     "SchemaError",
     "Snapshot",

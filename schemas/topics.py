@@ -16,6 +16,7 @@ from schemas.prompts import Prompt, SourceEnd
 from schemas.rewards import Reward
 from schemas.roles import RoleName
 from schemas.rollouts import Rollout
+from schemas.runs import RunStarted
 from schemas.trajectories import GroupDropped, Trajectory
 from schemas.verdicts import Verdict
 from schemas.weights import WeightUpdate
@@ -122,6 +123,13 @@ WEIGHTS = TopicSpec(
     followers=(RoleName.ROLLOUT, RoleName.SCHEDULER, RoleName.LEARNER),
     cleanup="compact",
 )
+RUNS = TopicSpec(
+    "runs",
+    (RunStarted,),
+    None,
+    followers=(RoleName.SCHEDULER, RoleName.SOURCE, RoleName.ROLLOUT, RoleName.LEARNER, RoleName.RECORDER),
+    cleanup="compact",
+)
 PROGRESS = TopicSpec(
     "progress",
     (Progress, LogIdentity),
@@ -142,7 +150,7 @@ PATH: tuple[TopicSpec[Event], ...] = (
     EVALUATIONS,
 )
 """The path of a rollout, from admission on."""
-FIXED_TOPICS: tuple[TopicSpec[Event], ...] = (CONTROL, *PATH, WEIGHTS, PROGRESS, DEAD_LETTERS)
+FIXED_TOPICS: tuple[TopicSpec[Event], ...] = (CONTROL, *PATH, WEIGHTS, RUNS, PROGRESS, DEAD_LETTERS)
 
 
 def prompts_topic(domain: str) -> TopicSpec[Prompt | SourceEnd]:

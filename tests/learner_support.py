@@ -68,6 +68,7 @@ def learner_config(directory: Path, model_directory: Path, **changes: Any) -> Le
     return LearnerConfig(
         run_id="run-1",
         run_directory=directory,
+        model="tiny",
         model_directory=model_directory,
         partitions=4,
         seed=0,

@@ -10,7 +10,7 @@ import uuid
 import msgspec
 
 from wire.errors import BlobMismatch
-from wire.uris import file_system, uri_of
+from wire.uris import file_system, make_directory, uri_of
 
 
 class BlobRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ def _put(uri: str, data: bytes) -> None:
     if files.exists(path) and files.size(path) == len(data):
         return
     parent = path.rpartition("/")[0]
-    files.makedirs(parent, exist_ok=True)
+    make_directory(files, parent)
     unfinished = f"{parent}/.{uuid.uuid4().hex}"
     try:
         files.pipe_file(unfinished, data)

@@ -11,6 +11,7 @@ WireError
 ├── TopicRefused              the broker would not create a topic, or an existing one has other limits
 ├── LogUnidentified           the log has no identity yet: `headwater topics apply` comes first
 ├── SnapshotMismatch          bytes of a snapshot are not those its manifest names
+├── StorageFailed            the run's storage cannot be reached, read or written
 ├── BlobMismatch              a blob's bytes are not those of its digest
 └── BrokerFailed              a broker that we started did not come up, or cannot be started here
 """
@@ -71,6 +72,10 @@ class LogUnidentified(WireError):
 
 class SnapshotMismatch(WireError):
     """A snapshot's file is missing, or has another size or digest than the manifest says."""
+
+
+class StorageFailed(WireError):
+    """The storage of a run did not do what was asked of it."""
 
 
 class BlobMismatch(WireError):

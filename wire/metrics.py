@@ -127,14 +127,14 @@ class Metrics:
             registry=registry,
         )
 
-    async def serve(self, port: int = 0, *, port_file: Path | None = None) -> int:
-        """Serve `/metrics` on this host and return the port; `port` 0: any free one.
+    async def serve(self, port: int = 0, *, host: str = "127.0.0.1", port_file: Path | None = None) -> int:
+        """Serve `/metrics` at an address of this host and return the port; `port` 0: any free one.
 
         `port_file` gets the bound port, so that others on this machine find it. Raises OSError when
-        the port is taken.
+        the port is taken, or the address is none of this host's.
         """
         assert self._server is None, "already serving"
-        self._server = await asyncio.to_thread(start_http_server, port, "127.0.0.1", self.registry)
+        self._server = await asyncio.to_thread(start_http_server, port, host, self.registry)
         bound = self._server[0].server_port
         if port_file is not None:
             await asyncio.to_thread(_write_port, port_file, bound)

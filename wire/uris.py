@@ -10,6 +10,8 @@ from urllib.parse import unquote
 import fsspec
 
 _FILE = "file://"
+_WITHOUT_DIRECTORIES = {"s3", "gs", "abfs", "memory"}
+"""Stores that have only names of objects; for S3 making a directory means making its bucket, if that is not there."""
 
 
 def uri_of(place: str | Path) -> str:
@@ -23,5 +25,13 @@ def file_system(uri: str) -> tuple[Any, str]:  # fsspec's own types say text or 
     """fsspec's file system for a URI of `uri_of`, and the path in it."""
     if uri.startswith(_FILE):
         return fsspec.filesystem("file"), unquote(uri.removeprefix(_FILE)).rstrip("/")
-    files, path = fsspec.core.url_to_fs(uri)
+    # another machine may have written there a moment ago
+    files, path = fsspec.core.url_to_fs(uri, use_listings_cache=False)
     return files, path.rstrip("/")
+
+
+def make_directory(files: Any, path: str) -> None:
+    """Make it, with all above it, where a file needs one. Harmless when it is there."""
+    protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
+    if not protocols & _WITHOUT_DIRECTORIES:
+        files.makedirs(path, exist_ok=True)

@@ -117,6 +117,7 @@ def _print_status(found: "Status") -> None:
     from rich.table import Table
 
     from headwater.look.live import age
+    from wire.kafka.disk import GIB
 
     shown = console()
     shown.print(f"broker {found.bootstrap} · prefix {found.prefix} · log {found.log_id}", highlight=False)
@@ -131,6 +132,12 @@ def _print_status(found: "Status") -> None:
     ended = ", ".join(f"{count} {outcome}" for outcome, count in sorted(found.outcomes.items())) or "none ended"
     outstanding = "?" if found.groups_outstanding is None else found.groups_outstanding
     shown.print(f"groups: {found.groups_admitted} admitted, {outstanding} outstanding; {ended}", highlight=False)
+    if found.disk is not None:
+        used, free, least = (
+            f"{size / GIB:.2f} GiB" for size in (found.disk.used_bytes, found.disk.free_bytes, found.min_free_bytes)
+        )
+        bound = "without a bound" if found.bound_bytes is None else f"bound {found.bound_bytes / GIB:.2f} GiB"
+        shown.print(f"disk: log {used} ({bound}), {free} free (admits down to {least})", highlight=False)
     if found.dead_letters:
         shown.print(f"[red]{found.dead_letters} dead letters[/]", highlight=False)
     table = Table(box=None)

@@ -1,11 +1,12 @@
 """`worker` and `learner`: one role in this process. `up` starts them so, and so does anyone on another machine."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from headwater.cli.common import Bootstrap, Prefix
+from headwater.cli.common import RUNS, Bootstrap, Prefix
+from headwater.errors import HeadwaterError
 from headwater.run.roles import ROLES, Role, role_called
 
 if TYPE_CHECKING:
@@ -13,8 +14,15 @@ if TYPE_CHECKING:
 
 WORKERS = [role for role in ROLES if role.command == "worker"]
 
+Run = Annotated[
+    str | None, typer.Option("--run", help="The run to join: its name, or its id where several had the name.")
+]
 Directory = Annotated[
-    Path, typer.Option("--run-directory", help="For its state and logs; config.toml in it has the run's settings.")
+    Path | None,
+    typer.Option("--run-directory", help="For its state and logs on this machine.", show_default="runs/NAME"),
+]
+MetricsHost = Annotated[
+    str, typer.Option("--metrics-host", help="Address of this machine to serve /metrics at; 0.0.0.0: all.")
 ]
 MetricsPort = Annotated[int, typer.Option("--metrics-port", help="Of /metrics; 0: any free one.")]
 
@@ -26,12 +34,14 @@ def register(app: typer.Typer) -> None:
 
 def worker(
     hop: Annotated[str, typer.Argument(help=f"One of: {', '.join(role.name for role in WORKERS)}.")],
-    directory: Directory,
+    run_: Run = None,
+    directory: Directory = None,
     name: Annotated[
-        str | None, typer.Option(help="Its name among others of its kind.", show_default="the hop's")
+        str | None, typer.Option(help="Its name among others of its kind on this machine.", show_default="the hop's")
     ] = None,
     bootstrap: Bootstrap = None,
     prefix: Prefix = None,
+    metrics_host: MetricsHost = "127.0.0.1",
     metrics_port: MetricsPort = 0,
     allow_unenforced: Annotated[
         list[str] | None, typer.Option(help="sandbox: a limit that this host need not enforce (see `doctor`).")
@@ -39,35 +49,45 @@ def worker(
 ) -> None:
     """Run one hop of the stream until SIGTERM. More of a kind share its work; start them on any machine.
 
-    Example: headwater worker sandbox --run-directory /var/lib/headwater --bootstrap kafka:9092
+    It needs nothing but the broker's address and the run's name.
+
+    Example: headwater worker rollout --bootstrap kafka:9092 --run my-run
     """
     role = role_called(hop, WORKERS)
-    _run(role, name or role.name, directory, bootstrap, prefix, metrics_port, tuple(allow_unenforced or ()))
+    place = _Place(run_, directory, bootstrap, prefix, metrics_host, metrics_port)
+    _run(role, name or role.name, place, tuple(allow_unenforced or ()))
 
 
 def learner(
-    directory: Directory,
+    run_: Run = None,
+    directory: Directory = None,
     name: Annotated[str, typer.Option(hidden=True)] = "learner",
     bootstrap: Bootstrap = None,
     prefix: Prefix = None,
+    metrics_host: MetricsHost = "127.0.0.1",
     metrics_port: MetricsPort = 0,
 ) -> None:
     """Run the learner until every group of the run has ended, or SIGTERM: then it saves a checkpoint first.
 
-    Example: headwater learner --run-directory runs/my-run --bootstrap kafka:9092
+    It goes on from the run's newest checkpoint, whichever machine wrote that, when the run has a storage.url.
+
+    Example: headwater learner --bootstrap kafka:9092 --run my-run
     """
-    _run(role_called("learner"), name, directory, bootstrap, prefix, metrics_port)
+    _run(role_called("learner"), name, _Place(run_, directory, bootstrap, prefix, metrics_host, metrics_port))
 
 
-def _run(
-    role: Role,
-    name: str,
-    directory: Path,
-    bootstrap: str | None,
-    prefix: str | None,
-    metrics_port: int,
-    allow_unenforced: tuple[str, ...] = (),
-) -> None:
+class _Place(NamedTuple):
+    """Where a role runs, and what it joins."""
+
+    run: str | None
+    directory: Path | None
+    bootstrap: str | None
+    prefix: str | None
+    metrics_host: str
+    metrics_port: int
+
+
+def _run(role: Role, name: str, place: _Place, allow_unenforced: tuple[str, ...] = ()) -> None:
     import asyncio
     import logging
 
@@ -78,7 +98,12 @@ def _run(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", force=True)
     for noisy in ("aiokafka", "faust", "mode"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
-    settings: KafkaSettings = kafka(bootstrap, prefix)
+    settings: KafkaSettings = kafka(place.bootstrap, place.prefix)
+    directory = place.directory
+    if directory is None:
+        if place.run is None:
+            raise HeadwaterError("give --run NAME, the run to join (or --run-directory, where grading is all there is)")
+        directory = RUNS / place.run
     try:
         asyncio.run(
             run_role(
@@ -86,7 +111,9 @@ def _run(
                 name,
                 RunDirectory(directory.resolve()),
                 settings,
-                metrics_port=metrics_port,
+                run=place.run,
+                metrics_host=place.metrics_host,
+                metrics_port=place.metrics_port,
                 allow_unenforced=allow_unenforced,
             )
         )

@@ -78,6 +78,10 @@ def up(
     resume: Annotated[Path | None, typer.Option("--resume", help="Go on with this run, from its checkpoint.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Override a setting: key=value.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Only check the configuration.")] = False,
+    elsewhere: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ROLE", help="Leave a role to other machines: `headwater worker ROLE --run NAME` there."),
+    ] = None,
     bootstrap: Bootstrap = None,
     prefix: Prefix = None,
     runs: Runs = RUNS,
@@ -89,6 +93,8 @@ def up(
     Example: headwater up run.toml --set training.max_updates=50
 
     Example: headwater up --resume runs/my-run
+
+    Example: headwater up run.toml --bootstrap kafka:9092 --elsewhere learner --elsewhere rollout
     """
     import os
 
@@ -120,7 +126,7 @@ def up(
             return
         directory = _new(runs, settings.name)
     settings, notes = run(settled(anchored(settings)))
-    _up(settings, directory, given_kafka(bootstrap, prefix or settings.broker.prefix), notes)
+    _up(settings, directory, given_kafka(bootstrap, prefix or settings.broker.prefix), notes, elsewhere or ())
 
 
 def report(
@@ -171,7 +177,11 @@ def _free_name(runs: Path, base: str) -> str:
 
 
 def _up(
-    config: "RunConfig", directory: "RunDirectory", settings: "KafkaSettings | None", notes: "Sequence[str]"
+    config: "RunConfig",
+    directory: "RunDirectory",
+    settings: "KafkaSettings | None",
+    notes: "Sequence[str]",
+    elsewhere: "Sequence[str]" = (),
 ) -> None:
     from headwater.look.display import Display
     from headwater.report.report import write_report
@@ -179,5 +189,5 @@ def _up(
 
     shown = console()
     with directory.lock():
-        run(run_up(config, directory, settings, Display(shown, directory.log("up")), notes=notes))
+        run(run_up(config, directory, settings, Display(shown, directory.log("up")), elsewhere=elsewhere, notes=notes))
         write_report(directory, shown)

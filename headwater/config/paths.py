@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from headwater.config.run_config import RunConfig
+from headwater.config.run_config import RunConfig, StorageConfig
 from tasks.config import FileData
 
 
 def anchored(config: RunConfig) -> RunConfig:
     """The settings with every local path absolute. A model that is no folder here is a name, and stays one."""
-    answers = config.engine.recorded_answers
+    answers, storage = config.engine.recorded_answers, config.storage.url
     return config.model_copy(
         update={
             "model": _absolute(config.model) if Path(config.model).expanduser().is_dir() else config.model,
@@ -18,6 +18,7 @@ def anchored(config: RunConfig) -> RunConfig:
                 else source
                 for source in config.data
             ),
+            "storage": StorageConfig(url=_absolute(storage) if storage and "://" not in storage else storage),
             "engine": config.engine.model_copy(update={"recorded_answers": answers and Path(_absolute(answers))}),
         }
     )

@@ -7,7 +7,7 @@ Reading and merging is `load`'s business.
 import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from headwater.config.dtypes import check_dtypes
 from headwater.errors import ConfigError
@@ -58,6 +58,24 @@ class BrokerConfig(Section):
     """With less left on the broker's disk nothing is admitted."""
 
 
+class StorageConfig(Section):
+    """Where a run's weights and checkpoints are."""
+
+    url: str | None = None
+    """A URL that fsspec knows, or a path on a shared file system; each run has a directory of its own below it. Absent:
+    the run directory, which other machines do not have."""
+
+    @field_validator("url")
+    @classmethod
+    def _without_credentials(cls, url: str | None) -> str | None:
+        if url is not None and re.search("://[^/]*@", url):
+            raise ValueError(
+                "this goes onto the log, so it may hold no user or password: each machine has those in its environment "
+                "(for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
+            )
+        return url
+
+
 class RunConfig(Section):
     """Everything a run needs. See `headwater init` for the commented TOML."""
 
@@ -72,6 +90,7 @@ class RunConfig(Section):
     grading: GradingConfig = GradingConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
     broker: BrokerConfig = BrokerConfig()
+    storage: StorageConfig = StorageConfig()
 
     @model_validator(mode="after")
     def _distinct_sources(self) -> "RunConfig":

@@ -79,6 +79,10 @@ max_new_tokens = 96
 # replication = 1
 # retention_bytes = 21474836480    # of the broker that `up` starts: older answers go first (prompts and rewards stay)
 # min_free_bytes = 1073741824      # with less left on the broker's disk nothing is admitted
+
+# [storage]
+# url = "s3://bucket/runs"         # weights and checkpoints, where all machines of a run reach them (any URL that
+                                   # fsspec knows; credentials come from the environment); absent: the run directory
 """
 
 

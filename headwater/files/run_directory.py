@@ -100,6 +100,17 @@ class RunDirectory:
             path.write_text(f"{self.name}-{secrets.token_hex(3)}\n")
         return path.read_text().strip()
 
+    def belong_to(self, run_id: str) -> None:
+        """Make it that run's directory on this machine. Raises RunDirectoryError when it is another's."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        path = self.path / "run_id"
+        if not path.exists():
+            path.write_text(f"{run_id}\n")
+        elif self.run_id() != run_id:
+            raise RunDirectoryError(
+                f"{self.path} is the directory of run {self.run_id()}, not of {run_id}: give another --run-directory"
+            )
+
     def log(self, role: str) -> Path:
         return self.logs / f"{role}.log"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from headwater.look.view import StageView
 from schemas import Generation, Progress, RoleName, WeightUpdate
-from schemas.topics import GENERATIONS, PROGRESS, PROMPTS_PREFIX, WEIGHTS, first_reader, read_by, topic_spec
-from wire.kafka.disk import MIN_FREE_BYTES, Disk, read_disk
+from schemas.topics import GENERATIONS, PROGRESS, PROMPTS_PREFIX, RUNS, WEIGHTS, first_reader, read_by, topic_spec
+from wire.kafka.disk import MIN_FREE_BYTES, Disk, read_bound, read_disk
 from wire.kafka.events import glance
 from wire.kafka.lag import group_lag
 from wire.kafka.reading import end_offsets, read_topics
@@ -43,12 +43,16 @@ class Status:
     dead_letters: int
     disk: Disk | None
     """Of the fullest broker; None where brokers do not tell."""
+    bound_bytes: int | None
+    """The most that the topics of `wire.kafka.topics.BULKY` take; None: they are not bounded."""
+    min_free_bytes: int
+    """With less left nothing is admitted."""
     stages: tuple[StageView, ...]
 
     @property
     def alarms(self) -> list[str]:
         """What somebody must act on."""
-        shortage = self.disk.shortage(MIN_FREE_BYTES) if self.disk else ""
+        shortage = self.disk.shortage(self.min_free_bytes) if self.disk else ""
         return [
             *([shortage] if shortage else []),
             *(self._late),
@@ -103,6 +107,8 @@ async def read_status(settings: KafkaSettings) -> Status:
         staleness_updates=max(0, progress.version - weights.version) if progress and weights else None,
         dead_letters=sum(end for (topic, _), end in after.items() if topic == "dead-letters"),
         disk=await read_disk(settings),
+        bound_bytes=await read_bound(settings),
+        min_free_bytes=await _min_free_bytes(settings),
         stages=tuple(_with_rate(stage, grown.get(stage.topic, 0) / seconds) for stage in stages),
     )
 
@@ -130,6 +136,16 @@ async def _stages(settings: KafkaSettings, topics: dict[str, int]) -> list[Stage
                 )
             )
     return stages
+
+
+async def _min_free_bytes(settings: KafkaSettings) -> int:
+    """What the run says that was started last."""
+    least = MIN_FREE_BYTES
+    async for record in read_topics(settings, [RUNS.name]):
+        run = glance(record, RUNS)
+        if run is not None:
+            least = run.config.get("broker", {}).get("min_free_bytes", least)
+    return least
 
 
 async def newest_progress(settings: KafkaSettings) -> Progress | None:

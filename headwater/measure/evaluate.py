@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from headwater.client import Client
-from headwater.config.load import build_config, write_config
+from headwater.config.load import build_config
 from headwater.config.run_config import RunConfig
 from headwater.errors import HeadwaterError
 from headwater.files.export import newest_weights
@@ -25,6 +25,7 @@ from headwater.look.status import newest_weight_update
 from headwater.measure.held_out import GREEDY, evaluation_prompts
 from headwater.measure.recorder import evaluation_line
 from headwater.report.summary import figures
+from headwater.run.joining import publish_run
 from headwater.run.models import model_directory
 from headwater.run.stack import Stack
 from headwater.run.up import or_trouble
@@ -68,13 +69,14 @@ async def evaluate_model(
     directory = RunDirectory(Path(tempfile.mkdtemp(prefix="headwater-eval-")))
     directory.create()
     config = _config(request, str(model))
-    write_config(config, directory.config)
     prompts = list(_prompts(request, config, epoch=0))
     lines: list[dict[str, Any]] = []
 
     async def measure(stack: Stack) -> None:
-        await _announce(model, stack.settings, directory.run_id())
-        await stack.start_roles("rollout", "dispatch", "sandbox", "reward", "collect", "scheduler")
+        run = await publish_run(config, directory, stack.settings)
+        await _announce(model, stack.settings, run.run_id)
+        roles = ("rollout", "dispatch", "sandbox", "reward", "collect", "scheduler")
+        await stack.start_roles(*roles, run_id=run.run_id)
         async with Client(settings=stack.settings) as client:
             async for event in client.evaluate(prompts, where=f"the logs are in {directory.logs}"):
                 lines.append(evaluation_line(event, time.time()))

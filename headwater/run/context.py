@@ -5,10 +5,11 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.config.load import load_config
 from headwater.config.run_config import RunConfig
 from headwater.errors import ConfigError
 from headwater.files.run_directory import RunDirectory
+from headwater.run.joining import config_of
+from schemas import RunStarted
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
 
@@ -23,6 +24,8 @@ class RoleContext:
     settings: KafkaSettings
     metrics: Metrics
     stop: asyncio.Event
+    joined: RunStarted | None = None
+    """Its run; None: it works for whatever comes."""
     allow_unenforced: tuple[str, ...] = ()
     """Of the sandbox: limits that this host need not enforce."""
 
@@ -38,11 +41,14 @@ class RoleContext:
         path.mkdir(parents=True, exist_ok=True)
         return path
 
+    @property
+    def run(self) -> RunStarted:
+        """What the log says of the run. Raises ConfigError for a process that was not told which one."""
+        if self.joined is None:
+            raise ConfigError(f"the role {self.name} needs to know its run: give --run NAME")
+        return self.joined
+
+    @property
     def config(self) -> RunConfig:
-        """The run's settings. Raises ConfigError when the run directory has none."""
-        if not self.directory.config.is_file():
-            raise ConfigError(
-                f"the role {self.name} needs the run's settings: {self.directory.config} is not there. On another "
-                "machine, copy the run's config.toml into the run directory first"
-            )
-        return load_config(self.directory.config, {})
+        """The run's settings. Raises ConfigError for those of another release."""
+        return config_of(self.run)

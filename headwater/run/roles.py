@@ -5,9 +5,11 @@ done or `context.stop` is set. That function alone imports what the role is made
 learner no Faust, and to read this table takes neither.
 """
 
+import asyncio
 import difflib
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.errors import ConfigError, HeadwaterError
@@ -54,20 +56,22 @@ class Role:
 
 
 async def _source(context: "RoleContext") -> None:
-    from headwater.files.positions import newest_position
+    from headwater.run.joining import check_reachable
     from headwater.run.sources import run_sources
+    from learner.book.stored import Stored
 
-    position = newest_position(context.directory)
-    await run_sources(context.config(), position.sources if position else {}, context.settings, context.stop)
+    check_reachable(context.run, context.name)
+    position = await asyncio.to_thread(Stored(context.run.storage, context.directory.path).newest_position)
+    await run_sources(context.config, position.sources if position else {}, context.settings, context.stop)
 
 
 async def _scheduler(context: "RoleContext") -> None:
     from streams.scheduler.scheduler import SchedulerConfig, run_scheduler
 
-    config = context.config()
+    config = context.config
     await run_scheduler(
         SchedulerConfig(
-            run_id=context.directory.run_id(),
+            run_id=context.run.run_id,
             run_directory=context.directory.path,
             batch_groups=config.training.batch_groups,
             max_staleness=config.training.max_staleness,
@@ -82,11 +86,12 @@ async def _scheduler(context: "RoleContext") -> None:
 
 
 async def _rollout(context: "RoleContext") -> None:
-    from headwater.run.models import model_directory
+    from headwater.run.joining import check_reachable, model_of
     from streams.rollout.worker import RolloutConfig, run_rollout_worker
 
-    config = context.config()
+    config = context.config
     engine = config.engine
+    check_reachable(context.run, context.name)
     _present("engine.device", engine.device)
     settled = {"dtype": _settled("engine.dtype", engine.dtype), "threads": engine.threads or usable_cores()}
     await run_rollout_worker(
@@ -94,7 +99,7 @@ async def _rollout(context: "RoleContext") -> None:
             name=context.instance_id,
             run_directory=context.directory.path,
             engine=engine.model_copy(update=settled),
-            model_directory=await model_directory(config.model) if engine.kind == "transformers" else None,
+            model_directory=await model_of(context.run) if engine.kind == "transformers" else None,
             seed=config.seed,
         ),
         context.settings,
@@ -130,12 +135,14 @@ async def _collect(context: "RoleContext") -> None:
 
 
 async def _learner(context: "RoleContext") -> None:
-    from headwater.run.models import model_directory
+    from headwater.run.joining import check_reachable, model_of
+    from learner.book.stored import stored_at
     from learner.config import LearnerConfig
     from learner.learner import run_learner
 
-    config = context.config()
+    config = context.config
     training = config.training
+    check_reachable(context.run, context.name)
     _present("training.device", training.device)
     settled = {
         "dtype": _settled("training.dtype", training.dtype),
@@ -143,10 +150,12 @@ async def _learner(context: "RoleContext") -> None:
     }
     await run_learner(
         LearnerConfig(
-            run_id=context.directory.run_id(),
+            run_id=context.run.run_id,
             run_directory=context.directory.path,
-            model_directory=await model_directory(config.model),
-            partitions=config.broker.partitions,
+            stored=stored_at(context.run.storage, context.directory.path),
+            model=Path(config.model).name,
+            model_directory=await model_of(context.run),
+            partitions=context.run.partitions,
             seed=config.seed,
             training=config.training.model_copy(update=settled),
         ),
@@ -160,7 +169,7 @@ async def _recorder(context: "RoleContext") -> None:
     from headwater.measure.recorder import run_recorder
 
     directory = context.directory
-    await run_recorder(directory.evaluations, directory.run_id(), context.settings, context.metrics, context.stop)
+    await run_recorder(directory.evaluations, context.run.run_id, context.settings, context.metrics, context.stop)
 
 
 async def _faust(context: "RoleContext", hop: "Hop[Any]") -> None:

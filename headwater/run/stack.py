@@ -98,9 +98,12 @@ class Stack:
         assert self._supervisor is not None, "not entered"
         return self._supervisor
 
-    async def start_roles(self, *names: str) -> None:
-        """Start `scheduler`, `rollout-2`, …: the part before a number is the role, the whole its name."""
-        specs = [self._spec(name) for name in names]
+    async def start_roles(self, *names: str, run_id: str = "") -> None:
+        """Start `scheduler`, `rollout-2`, …: the part before a number is the role, the whole its name.
+
+        `run_id`: the run that they join; grading alone needs none.
+        """
+        specs = [self._spec(name, run_id) for name in names]
         may_finish = frozenset(name for name in names if role_of(name).may_finish)
         await self.supervisor.start(specs, may_finish=may_finish)
 
@@ -125,9 +128,11 @@ class Stack:
     async def _role_failed(self) -> NoReturn:
         raise await self.supervisor.failed()
 
-    def _spec(self, name: str) -> RoleSpec:
+    def _spec(self, name: str, run_id: str) -> RoleSpec:
         role = role_of(name)
         arguments = [role.command] if role.command == role.name else [role.command, role.name]
+        if run_id:
+            arguments += ["--run", run_id]
         if role.judges:
             arguments += [part for limit in self._allow_unenforced for part in ("--allow-unenforced", limit)]
         return RoleSpec(

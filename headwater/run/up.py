@@ -7,15 +7,16 @@ lock the run directory → the model → a broker and topics → learner and hop
 import asyncio
 import json
 import signal
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Container, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from headwater.client import Client
 from headwater.config.load import write_config
 from headwater.config.run_config import RunConfig
-from headwater.errors import Interrupted
+from headwater.errors import ConfigError, Interrupted
 from headwater.files.phases import AFTER, BEFORE, TRAINING, phase
+from headwater.files.positions import stored_of
 from headwater.files.run_directory import RunDirectory
 from headwater.look.display import Display
 from headwater.look.observe import Observer
@@ -23,11 +24,15 @@ from headwater.look.scrape import scrape, total
 from headwater.measure.held_out import evaluation_set
 from headwater.measure.recorder import read_evaluations
 from headwater.report.report import STAGES
+from headwater.run.joining import publish_run
 from headwater.run.models import model_directory
-from headwater.run.roles import ROLES
+from headwater.run.roles import ROLES, role_called
 from headwater.run.stack import Stack
-from schemas import Prompt
+from schemas import Progress, Prompt
 from schemas.roles import RoleName
+from schemas.topics import PROGRESS
+from wire.kafka.events import readable
+from wire.kafka.reading import Place, end_offsets, read_topics
 from wire.kafka.settings import KafkaSettings
 from wire.together import beside
 
@@ -41,16 +46,20 @@ async def run_up(
     settings: KafkaSettings | None,
     display: Display,
     *,
+    elsewhere: Sequence[str] = (),
     notes: Sequence[str] = (),
 ) -> None:
     """Run to the end of training. The caller holds the directory's lock; `notes` are its own, to be told and kept.
 
+    `elsewhere`: roles that other machines run.
+
     Raises HeadwaterError: Interrupted after a clean stop by Ctrl-C, BrokerEnded, RoleFailed, …
     """
+    _check_elsewhere(elsewhere, config, settings)
     resume = f"Go on from the newest checkpoint with: headwater up --resume {directory.path}"
     async with _interrupts() as interrupts:
         display.enter(f"preparing the model {config.model}")
-        await interrupts.unless(model_directory(config.model))
+        model = await interrupts.unless(model_directory(config.model))
         display.enter("starting the roles" if settings else "starting the broker and the roles")
         stack = Stack(
             directory,
@@ -69,14 +78,15 @@ async def run_up(
         try:
             async with stack:
                 directory.create()
-                directory.run_id()
+                run = await publish_run(config, directory, stack.settings, model)
                 write_config(config, directory.config)
                 for note in notes:
                     display.note(note)
                 observer = Observer(stack.settings, directory, config)
                 try:
                     async with display.watching(observer, lambda: stack.supervisor.restarts):
-                        await interrupts.unless(or_trouble(stack, _train(config, directory, stack, display)))
+                        training = _train(config, directory, stack, display, run.run_id, elsewhere)
+                        await interrupts.unless(or_trouble(stack, training))
                         await _keep_stage_seconds(directory)
                         display.enter("stopping")
                         await stack.stop_roles()
@@ -102,26 +112,59 @@ async def _keep_stage_seconds(directory: RunDirectory) -> None:
     (directory.report / STAGES).write_text(json.dumps(seconds) + "\n")
 
 
-async def _train(config: RunConfig, directory: RunDirectory, stack: Stack, display: Display) -> None:
-    await stack.start_roles(*_all_but_the_source(config))
+async def _train(
+    config: RunConfig, directory: RunDirectory, stack: Stack, display: Display, run_id: str, elsewhere: Sequence[str]
+) -> None:
+    told = await end_offsets(stack.settings, [PROGRESS.name])
+    await stack.start_roles(*_names(config, {*elsewhere, RoleName.SOURCE}), run_id=run_id)
     if config.evaluation.before_and_after and not _evaluated(directory, epoch=0):
         display.enter(BEFORE)
         with phase(directory.phases, BEFORE):
             await _evaluate(evaluation_set(config, epoch=0), directory, stack.settings)
     display.enter(TRAINING)
     with phase(directory.phases, TRAINING):
-        await stack.start_roles(RoleName.SOURCE)
-        await stack.supervisor.finished(RoleName.LEARNER)
+        if RoleName.SOURCE not in elsewhere:
+            await stack.start_roles(RoleName.SOURCE, run_id=run_id)
+        if RoleName.LEARNER in elsewhere:
+            await _told_as_finished(stack.settings, run_id, told)
+        else:
+            await stack.supervisor.finished(RoleName.LEARNER)
+    if RoleName.LEARNER in elsewhere and (stored := stored_of(directory)) is not None:
+        await asyncio.to_thread(stored.bring_home)
     if config.evaluation.before_and_after:
         display.enter(AFTER)
         with phase(directory.phases, AFTER):
             await _evaluate(evaluation_set(config, epoch=1), directory, stack.settings)
 
 
-def _all_but_the_source(config: RunConfig) -> list[str]:
+def _check_elsewhere(elsewhere: Sequence[str], config: RunConfig, settings: KafkaSettings | None) -> None:
+    """Raise ConfigError for a run that could never end so."""
+    for name in elsewhere:
+        role_called(name)
+    if elsewhere and settings is None:
+        raise ConfigError(
+            "--elsewhere needs a broker that other machines reach: give its --bootstrap (`headwater broker start "
+            "--host ADDRESS` starts one)"
+        )
+    if RoleName.LEARNER in elsewhere and config.storage.url is None:
+        raise ConfigError(
+            "a learner elsewhere needs a place for weights and checkpoints that this machine reaches too: set "
+            "storage.url"
+        )
+
+
+async def _told_as_finished(settings: KafkaSettings, run_id: str, start: Mapping[Place, int]) -> None:
+    """Wait until the learner says, after `start`, that it has stopped for good."""
+    async for record in read_topics(settings, [PROGRESS.name], follow=True, start=start):
+        event = readable(record, PROGRESS)
+        if isinstance(event, Progress) and event.run_id == run_id and event.finished:
+            return
+
+
+def _names(config: RunConfig, but: Container[str]) -> list[str]:
     """The names of the run's processes, readers before writers; prompts come when all is ready to be measured."""
     roles = sorted(ROLES, key=lambda role: -role.stop_order)
-    return [name for role in roles if role.name != RoleName.SOURCE for name in role.names(role.processes(config))]
+    return [name for role in roles if role.name not in but for name in role.names(role.processes(config))]
 
 
 def _evaluated(directory: RunDirectory, epoch: int) -> bool:

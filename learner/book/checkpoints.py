@@ -32,10 +32,16 @@ class CheckpointName(NamedTuple):
         return f"checkpoint-{self.incarnation:06d}-{self.sequence:06d}"
 
 
+def checkpoint_name(name: str) -> CheckpointName | None:
+    """The inverse of its text; None for the name of anything else."""
+    match = _NAME.fullmatch(name)
+    return CheckpointName(int(match[1]), int(match[2])) if match else None
+
+
 def list_checkpoints(directory: Path) -> list[tuple[CheckpointName, Path]]:
     """All complete checkpoints, oldest first."""
-    found = [(_NAME.fullmatch(path.name), path) for path in directory.glob("checkpoint-*")]
-    return sorted((CheckpointName(int(match[1]), int(match[2])), path) for match, path in found if match)
+    found = ((checkpoint_name(path.name), path) for path in directory.glob("checkpoint-*"))
+    return sorted((name, path) for name, path in found if name is not None)
 
 
 def newest_checkpoint(directory: Path) -> Path | None:

@@ -4,6 +4,7 @@ The file system decides between two that start at once. A learner whose number i
 """
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from learner.durable import fsync_path
@@ -14,7 +15,12 @@ _PREFIX = "incarnation-"
 
 def newest_incarnation(checkpoints: Path) -> int:
     """The highest number taken in this directory; 0 when there is none (0 is `eval`'s, without a learner)."""
-    numbers = (path.name.removeprefix(_PREFIX) for path in checkpoints.glob(_PREFIX + "*"))
+    return newest_of(path.name for path in checkpoints.glob(_PREFIX + "*"))
+
+
+def newest_of(names: Iterable[str]) -> int:
+    """The same, of the names of what is in a directory."""
+    numbers = (name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
     return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
 
@@ -38,7 +44,12 @@ def check_newest(checkpoints: Path, incarnation: int) -> None:
     """Raise Superseded when another learner has taken a higher number."""
     newest = newest_incarnation(checkpoints)
     if newest > incarnation:
-        raise Superseded(
-            f"this learner is incarnation {incarnation} and has stopped: incarnation {newest} has started in "
-            f"{checkpoints}. One run has one learner; if the other was a mistake, stop it and resume the run"
-        )
+        raise superseded(incarnation, newest, str(checkpoints))
+
+
+def superseded(incarnation: int, newest: int, where: str) -> Superseded:
+    """The error of a learner that is not the newest any more."""
+    return Superseded(
+        f"this learner is incarnation {incarnation} and has stopped: incarnation {newest} has started in {where}. One "
+        "run has one learner; if the other was a mistake, stop it and resume the run"
+    )

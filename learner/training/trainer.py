@@ -102,7 +102,14 @@ class Trainer:
     async def save(self, incarnation: int, position: bytes) -> Path:
         """Write a checkpoint with this position (JSON)."""
         directory, keep = self._config.checkpoints, self._config.training.keep_checkpoints
-        return await self._run(lambda: save_checkpoint(directory, self.engine, incarnation, position, keep))
+
+        def work() -> Path:
+            checkpoint = save_checkpoint(directory, self.engine, incarnation, position, keep)
+            if self._config.stored is not None:
+                self._config.stored.keep_checkpoint(checkpoint, incarnation, keep)
+            return checkpoint
+
+        return await self._run(work)
 
     async def snapshot(self, version: PolicyVersion) -> Path:
         """Write the weights as a Hugging Face directory."""
@@ -117,7 +124,10 @@ class Trainer:
 
         def work() -> Publication:
             publication = self.probe.measure(directory)
-            prune_snapshots(self._config.weights, self._config.training.keep_snapshots)
+            keep = self._config.training.keep_snapshots
+            prune_snapshots(self._config.weights, keep)
+            if self._config.stored is not None:
+                self._config.stored.prune_snapshots(keep)
             return publication
 
         return await self._run(work)

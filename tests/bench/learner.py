@@ -154,6 +154,7 @@ def _config(model: Path, directory: Path) -> LearnerConfig:
     return LearnerConfig(
         run_id="bench",
         run_directory=directory / "run",
+        model=model.name,
         model_directory=model,
         partitions=1,
         seed=0,

@@ -76,6 +76,8 @@ def properties(node: Node, cluster: Sequence[Node], retention_bytes: int | None)
         "log.retention.bytes": str(-1 if retention_bytes is None else retention_bytes),
         "log.segment.bytes": str(segment_bytes),
         "log.retention.check.interval.ms": "30000",
+        # soon enough for the disk, late enough for who is still reading
+        "log.segment.delete.delay.ms": "5000",
         # sparse files, one or two a segment, that only programs which copy directories see in full
         "log.index.size.max.bytes": str(2 << 20),
         # of the heap; the default takes half of it for a map of keys, and ours are few

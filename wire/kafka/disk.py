@@ -6,6 +6,7 @@
 from typing import Any, NamedTuple
 
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import IncompatibleBrokerVersion
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import (
@@ -22,6 +23,7 @@ from aiokafka.protocol.types import (
 
 from wire.kafka.clients import broker_errors, connect, make_admin
 from wire.kafka.settings import KafkaSettings
+from wire.kafka.topics import BULKY
 
 MIN_FREE_BYTES = 1 << 30
 """By default nothing is admitted with less left than this."""
@@ -116,6 +118,39 @@ async def read_disk(settings: KafkaSettings) -> Disk | None:
     if not all(answer["results"] for answer in answers):
         return None
     return min((_disk(settings, answer) for answer in answers), key=lambda disk: disk.free_bytes)
+
+
+async def read_bound(settings: KafkaSettings) -> int | None:
+    """The most that the bulky topics of our prefix may take, a segment each beyond; None where one has no bound.
+
+    Raises BrokerUnreachable.
+    """
+    admin = make_admin(settings)
+    await connect(admin, settings)
+    try:
+        with broker_errors(settings):
+            partitions = {
+                topic["topic"]: len(topic["partitions"])
+                for topic in await admin.describe_topics()
+                if topic["topic"].startswith(tuple(map(settings.name, BULKY)))
+            }
+            if not partitions:
+                return None
+            answers = await admin.describe_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, name) for name in partitions]
+            )
+    finally:
+        await admin.close()
+    kept = {
+        resource["resource_name"]: int(entry["config_value"])
+        for answer in answers
+        for resource in answer.to_object()["resources"]
+        for entry in resource["config_entries"]
+        if entry["config_names"] == "retention.bytes"
+    }
+    if len(kept) < len(partitions) or min(kept.values()) < 0:
+        return None
+    return sum(kept[name] * count for name, count in partitions.items())
 
 
 async def _ask(admin: AIOKafkaAdminClient) -> list[dict[str, Any]]:

@@ -2,16 +2,20 @@
 
 import asyncio
 import os
+import secrets
 import signal
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from schemas import Rollout
 from tests.integration.wire.hops import rollouts
 from wire.broker.embedded import EmbeddedKafka
 from wire.broker.process import free_ports, is_free
 from wire.errors import BrokerFailed, BrokerUnreachable
+from wire.kafka.disk import read_bound, read_disk
 from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.settings import KafkaSettings
@@ -81,6 +85,42 @@ async def test_it_dies_with_its_parent(tmp_path: Path) -> None:
     async with asyncio.timeout(10):
         while _lives(int(pid)) or not is_free(int(bootstrap.rsplit(":", 1)[1])):  # noqa: ASYNC110 - no child of ours
             await asyncio.sleep(0.05)
+
+
+@pytest.mark.slow
+async def test_what_is_beyond_its_bound_leaves_the_disk(tmp_path: Path) -> None:
+    """Whole segments of answers go, oldest first; what is told as the bound is what the topics have."""
+    retention_bytes = 20 << 20
+    broker = EmbeddedKafka(tmp_path, retention_bytes=retention_bytes)
+    settings = KafkaSettings(bootstrap=await broker.start())
+    try:
+        await apply_topics(settings, partitions=1)
+        assert await read_bound(settings) == 4 * retention_bytes
+        log = tmp_path / "log" / "headwater.rollouts-0"
+        [large] = rollouts(1)
+        assert isinstance(large.event, Rollout)
+        async with Publisher(settings, "rollout") as publisher:
+            for _ in range(12):
+                event = msgspec.structs.replace(large.event, text=secrets.token_hex(5 << 20))
+                await publisher.send(large._replace(event=event))
+        full = _bytes_in(log)
+        assert full > 3 * retention_bytes
+        async with asyncio.timeout(150):
+            # a segment, of 18 MiB here, goes when all beyond it is enough by itself; the newest never
+            while _bytes_in(log) > retention_bytes + 2 * (18 << 20):  # noqa: ASYNC110 - the broker's directory
+                await asyncio.sleep(0.5)
+        disk = await read_disk(settings)
+        assert disk is not None
+        assert disk.used_bytes < full
+        async with LogReader(settings) as reader:
+            assert await reader.begin_offset("rollouts", 0) > 0
+            assert (await reader.read_all("rollouts"))[-1].offset == 11
+    finally:
+        await broker.stop()
+
+
+def _bytes_in(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.glob("*.log*"))
 
 
 def test_ports_are_below_those_of_outgoing_connections() -> None:

@@ -59,7 +59,9 @@ def test_help_loads_neither_torch_nor_faust_and_is_quick() -> None:
         ("publish absent.jsonl --bootstrap 127.0.0.1:9", "absent.jsonl: no such file"),
         ("rewards --bootstrap 127.0.0.1:9", "no Kafka broker answers"),
         ("worker dispatch --run-directory x --bootstrap 127.0.0.1:9", "no Kafka broker answers"),
-        ("worker scheduler --run-directory x --bootstrap 127.0.0.1:9", "config.toml is not there"),
+        ("worker scheduler --run-directory x --bootstrap 127.0.0.1:9", "give --run NAME"),
+        ("worker scheduler --bootstrap 127.0.0.1:9", "give --run NAME"),
+        ("learner --run x --bootstrap 127.0.0.1:9", "no Kafka broker answers"),
         ("init x.toml --name a/b", "'a/b' cannot name a run"),
         ("cases . --allow-unenforced foo", "--allow-unenforced foo: it is none of"),
         ("score --dataset absent.jsonl", "absent.jsonl: no such file"),
@@ -85,7 +87,7 @@ def test_a_metrics_port_in_use(tmp_path: Path) -> None:
             *f"worker reward --run-directory {tmp_path} --bootstrap 127.0.0.1:9 --metrics-port {port}".split()
         )
     assert shown.returncode != 0
-    assert f"port {port} for /metrics is in use" in shown.stderr
+    assert f"/metrics cannot be served at 127.0.0.1, port {port} (Address already in use)" in shown.stderr
     assert "Traceback" not in shown.stderr
 
 
