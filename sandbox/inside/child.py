@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import kernel
-from .protocol import EXEC, JUDGED_UID
+from .protocol import EXEC, JUDGED_UID, WORK
 
 OPEN_FILES = 1024
 
@@ -28,7 +28,8 @@ def in_child(confinement: kernel.Confinement, process: Json, descriptors: "dict[
         kept = place([stdin, *wanted, *(descriptors[name] for name in process["passed"]), failure])
         failure = kept[-1]
         os.set_inheritable(failure, False)
-        os.chdir(process["cwd"])
+        if process["cwd"] != WORK:  # where the init is, and so this fork
+            os.chdir(process["cwd"])
         kernel.first_to_die()
         os.umask(0o022)
         kernel.set_limits(process["cpu_seconds"], process["tasks"], OPEN_FILES, process["stack_bytes"])

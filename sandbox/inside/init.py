@@ -31,7 +31,7 @@ import time
 
 from . import kernel, meters
 from .child import OPEN_FILES, Json, Judged, in_child
-from .protocol import BUILD, EXEC, JUDGED_UID, LAUNCHER, SITE, TEST, TESTER_UID, TESTS, WHOLE_PROC
+from .protocol import BUILD, EXEC, JUDGED_UID, LAUNCHER, SITE, TEST, TESTER_UID, TESTS, WHOLE_PROC, WORK
 from .stream import Stream
 
 HEADER = struct.Struct(">I")
@@ -129,6 +129,7 @@ class Init:
 
     def fresh_folder(self, size_bytes: int, inodes: int) -> None:
         """Replace `/tmp`, whole, by a new and empty file system."""
+        os.chdir("/")
         if self.disk is not None:
             kernel.unmount(TEST)
         kernel.mount_tmpfs(TEST, size_bytes, inodes, 0o1777)
@@ -137,6 +138,11 @@ class Init:
             path = f"{TEST}/{name}"
             os.mkdir(path)
             os.chmod(path, mode)
+        if self.users:
+            # the program's own, as a folder is that one starts a program in: it may change its mode and times
+            os.chown(WORK, JUDGED_UID, JUDGED_UID)
+        # what is started finds itself in it: by its name one could come too late, for the program may move it away
+        os.chdir(WORK)
 
     def wipe_build(self, request: Json) -> None:
         """Begin a job: nothing of the one before is left where programs are built."""
@@ -292,7 +298,7 @@ class Init:
         places = (stdin, descriptors["stdout"], descriptors["stderr"], descriptors["failure"], self.filter)
         limits = (process["cpu_seconds"], process["tasks"], OPEN_FILES, process["stack_bytes"])
         numbers = (process["uid"], int(self.users), *limits)
-        words = [LAUNCHER, *map(str, numbers), process["cwd"], *process["argv"]]
+        words = [LAUNCHER, *map(str, numbers), "." if process["cwd"] == WORK else process["cwd"], *process["argv"]]
         actions = [(os.POSIX_SPAWN_DUP2, descriptor, place) for place, descriptor in enumerate(places)]
         try:
             return os.posix_spawn(LAUNCHER, words, process["env"], file_actions=actions)
