@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     )
     from schemas.topics import TopicSpec, topic_spec
     from wire.errors import BrokerUnreachable, TopicRefused, WireError
-    from wire.kafka.reading import Place
+    from wire.kafka.records import Place
     from wire.kafka.settings import KafkaSettings
 
 __all__ = [

@@ -35,8 +35,8 @@ from schemas.topics import EVALUATIONS, PROMPTS_PREFIX, REWARDS, ROLLOUTS, Topic
 from tasks.files.checked import check_prompt
 from wire.kafka.events import glance
 from wire.kafka.publisher import Publisher
-from wire.kafka.reading import Place, end_offsets, read_topics
-from wire.kafka.records import Outgoing
+from wire.kafka.reading import end_offsets, read_topics
+from wire.kafka.records import Outgoing, Place
 from wire.kafka.settings import KafkaSettings, from_environment
 from wire.kafka.topics import declare_domain, declare_grader
 

@@ -14,6 +14,7 @@ from schemas import Progress, WeightUpdate
 from schemas.topics import PROGRESS, TRAJECTORIES, WEIGHTS
 from wire.kafka.events import readable
 from wire.kafka.log_reader import LogReader
+from wire.kafka.records import Place
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import read_log_id
 
@@ -53,7 +54,7 @@ async def resume(config: LearnerConfig, settings: KafkaSettings) -> tuple[Positi
     return position, checkpoint
 
 
-async def next_offsets(position: Position, partitions: int, settings: KafkaSettings) -> dict[tuple[str, int], int]:
+async def next_offsets(position: Position, partitions: int, settings: KafkaSettings) -> dict[Place, int]:
     """Where to read each partition on; one that the position does not name, from its beginning."""
     topic = TRAJECTORIES.name
     async with LogReader(settings) as reader:

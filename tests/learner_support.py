@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from learner.config import LearnerConfig, Training
-from learner.training.engine import Engine
+from learner.training.engine import DeepSpeedEngine
 from schemas import Member, PolicyVersion, SourcePosition, TokenSpan, Trajectory, Unscorable, UnscorableReason
 from schemas.tokens import pack_logprobs, pack_token_ids
 
@@ -123,7 +123,7 @@ def sampled_span(token_ids: Sequence[int], version: PolicyVersion) -> TokenSpan:
     )
 
 
-def weights_of(engine: Engine) -> dict[str, torch.Tensor]:
+def weights_of(engine: DeepSpeedEngine) -> dict[str, torch.Tensor]:
     """A copy of every parameter, whole."""
     copies: dict[str, torch.Tensor] = {}
     for name, parameter in engine.parameters():

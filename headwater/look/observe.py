@@ -20,7 +20,8 @@ from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, St
 from schemas import Event, Generation, Progress, Purpose, Reward, Rollout, WeightUpdate
 from schemas.topics import DEAD_LETTERS, PATH, PROMPTS_PREFIX, first_reader, topic_spec
 from wire.kafka.events import glance
-from wire.kafka.reading import EndOffsets, Place, end_offsets
+from wire.kafka.reading import EndOffsets, end_offsets
+from wire.kafka.records import Place
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail
 from wire.kafka.topics import existing_topics

@@ -16,7 +16,7 @@ from schemas.tokens import unpack_token_ids
 from schemas.topics import EVALUATIONS
 from wire.kafka.events import readable
 from wire.kafka.reading import begin_and_end_offsets, places_of
-from wire.kafka.records import Record
+from wire.kafka.records import Place, Record
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail
 from wire.metrics import Metrics
@@ -31,7 +31,7 @@ async def run_recorder(path: Path, run_id: str, settings: KafkaSettings, metrics
         places = await places_of(settings, [EVALUATIONS.name])
         start = {place: begin for place, (begin, _) in (await begin_and_end_offsets(settings, places)).items()}
         async with Tail(settings, start) as tail:
-            last: dict[tuple[str, int], int] | None = None
+            last: dict[Place, int] | None = None
             while last is None or any([await tail.position(*place) < end for place, end in last.items()]):
                 if stop.is_set() and last is None:
                     held = await begin_and_end_offsets(settings, places)

@@ -13,12 +13,12 @@ from learner.book.checkpoints import POSITION, CheckpointName, list_checkpoints
 from learner.book.incarnation import check_newest
 from learner.durable import new_directory, remove_directory
 from learner.errors import CheckpointError
-from learner.training.engine import Engine
+from learner.training.engine import DeepSpeedEngine
 
 _TAG = "deepspeed"
 
 
-def save_checkpoint(directory: Path, engine: Engine, incarnation: int, position: bytes, keep: int) -> Path:
+def save_checkpoint(directory: Path, engine: DeepSpeedEngine, incarnation: int, position: bytes, keep: int) -> Path:
     """Write a checkpoint and delete all but the newest `keep`. `position` is JSON, taken after the last step.
 
     Raises Superseded, and leaves nothing, when this incarnation is not the newest once all is written.
@@ -38,7 +38,7 @@ def save_checkpoint(directory: Path, engine: Engine, incarnation: int, position:
     return target
 
 
-def load_checkpoint(checkpoint: Path, engine: Engine) -> None:
+def load_checkpoint(checkpoint: Path, engine: DeepSpeedEngine) -> None:
     """Put model, optimizer, schedule and RNG back as they were saved. Raises CheckpointError."""
     try:
         with tempfile.TemporaryDirectory() as plain:

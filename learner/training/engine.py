@@ -33,7 +33,7 @@ _SEEDS_OF_A_RANK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class DeepSpeedEngine:
     """A DeepSpeed engine around a `Policy`, and what the step and the snapshots need to know of it."""
 
     deepspeed: Any
@@ -93,7 +93,7 @@ class Engine:
         return bool(torch.isfinite(torch.stack(sums)).all())
 
 
-def start_engine(config: LearnerConfig) -> Engine:
+def start_engine(config: LearnerConfig) -> DeepSpeedEngine:
     """Load the model and make the engine. Takes seconds; the very first also compiles, for about a minute."""
     check_compiler()
     torch.manual_seed(config.seed)
@@ -104,7 +104,7 @@ def start_engine(config: LearnerConfig) -> Engine:
     return wrap(policy, vocabulary, config.training)
 
 
-def wrap(policy: Policy, vocabulary: int, training: Training) -> Engine:
+def wrap(policy: Policy, vocabulary: int, training: Training) -> DeepSpeedEngine:
     """The engine around a policy that is in memory."""
     shares_prompts = check_parity(policy, vocabulary)
     rank, world_size = _join_process_group(training.device)
@@ -122,7 +122,7 @@ def wrap(policy: Policy, vocabulary: int, training: Training) -> Engine:
             config=deepspeed_config(training, world_size),
             dist_init_required=False,
         )
-    return Engine(engine, policy, vocabulary, shares_prompts, world_size, rank)
+    return DeepSpeedEngine(engine, policy, vocabulary, shares_prompts, world_size, rank)
 
 
 def warmup(update: int, warmup_updates: int) -> float:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from learner.algorithms.kl import exact
 from learner.training.batch import collate, pack
-from learner.training.engine import Engine
+from learner.training.engine import DeepSpeedEngine
 from learner.training.policy import Policy, load_policy, parity_samples
 from learner.training.samples import Sample
 
@@ -40,7 +40,7 @@ class Publication:
 class Probe:
     """The fixed tokens: arbitrary ones until the first batch comes, then some of its answers."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: DeepSpeedEngine) -> None:
         self._engine = engine
         self._samples = parity_samples(engine.vocabulary)
         self._settled = False

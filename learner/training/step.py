@@ -10,7 +10,7 @@ from learner.algorithms.kl import k3
 from learner.algorithms.losses import LOG_RATIO_BOUND, log_ratio, token_mean
 from learner.errors import NonFiniteWeights
 from learner.training.batch import PACKED_ROW_TOKENS, MicroBatch, collate, micro_batches, pack
-from learner.training.engine import Engine
+from learner.training.engine import DeepSpeedEngine
 from learner.training.memory import give_back_memory
 from learner.training.pace import Pace
 from learner.training.samples import Sample
@@ -48,7 +48,7 @@ class StepAbandoned(Exception):
 
 
 def optimizer_step(
-    engine: Engine,
+    engine: DeepSpeedEngine,
     samples: Sequence[Sample],
     algorithm: Algorithm,
     pace: Pace,
@@ -115,7 +115,9 @@ class _Totals:
     clipped: float = 0.0
 
 
-def _accumulate(engine: Engine, batch: MicroBatch, algorithm: Algorithm, denominator: float, totals: _Totals) -> None:
+def _accumulate(
+    engine: DeepSpeedEngine, batch: MicroBatch, algorithm: Algorithm, denominator: float, totals: _Totals
+) -> None:
     logp, entropy = engine.deepspeed(*engine.policy.of(batch, engine.device))
     behaviour, advantages = batch.behaviour_logprobs.to(engine.device), batch.advantages.to(engine.device)
     valid = torch.ones_like(logp, dtype=torch.bool)

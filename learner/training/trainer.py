@@ -19,7 +19,7 @@ from learner.algorithms.base import Algorithm
 from learner.algorithms.registry import ALGORITHMS
 from learner.config import LearnerConfig
 from learner.training.checkpoint import load_checkpoint, save_checkpoint
-from learner.training.engine import Engine, start_engine
+from learner.training.engine import DeepSpeedEngine, start_engine
 from learner.training.pace import Pace
 from learner.training.probe import Probe, Publication
 from learner.training.samples import samples_of
@@ -35,7 +35,7 @@ class Trainer:
         self._config = config
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trainer")
         self._abandon = threading.Event()
-        self._engine: Engine | None = None
+        self._engine: DeepSpeedEngine | None = None
         self._probe: Probe | None = None
         self._algorithm: Algorithm = pkgutil.resolve_name(ALGORITHMS[config.training.algorithm]).of(config.training)
         self._pace = Pace(config.training.micro_batch_tokens)
@@ -54,7 +54,7 @@ class Trainer:
     async def start(self, checkpoint: Path | None) -> None:
         """Load the model, and the checkpoint over it. Raises CompilerMissing, UnsupportedModel, CheckpointError."""
 
-        def work() -> Engine:
+        def work() -> DeepSpeedEngine:
             engine = start_engine(self._config)
             if checkpoint is not None:
                 load_checkpoint(checkpoint, engine)
@@ -68,7 +68,7 @@ class Trainer:
         return self.engine.vocabulary
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> DeepSpeedEngine:
         if self._engine is None:
             raise RuntimeError("the trainer is not started")
         return self._engine

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from learner.durable import new_directory, remove_directory
-from learner.training.engine import Engine
+from learner.training.engine import DeepSpeedEngine
 from learner.training.rounding import dithered
 from schemas import PolicyVersion
 
@@ -28,7 +28,7 @@ _WEIGHTS = re.compile(r".*\.(safetensors|bin|pt|pth|gguf|h5|msgpack|onnx)(\.inde
 
 
 def write_snapshot(
-    weights: Path, engine: Engine, version: PolicyVersion, model_directory: Path, dtype: torch.dtype
+    weights: Path, engine: DeepSpeedEngine, version: PolicyVersion, model_directory: Path, dtype: torch.dtype
 ) -> Path:
     """Write this version's directory; one that is there already is left as it is. A collective: all ranks enter."""
     target = weights / str(version)
@@ -45,7 +45,7 @@ def write_snapshot(
     return target
 
 
-def gather_state(engine: Engine, dtype: torch.dtype) -> dict[str, Tensor]:
+def gather_state(engine: DeepSpeedEngine, dtype: torch.dtype) -> dict[str, Tensor]:
     """Every parameter and saved buffer in `dtype` on the CPU of rank 0 (empty elsewhere), one gathered at a time."""
     state: dict[str, Tensor] = {}
     for seed, (name, parameter) in enumerate(engine.parameters()):

@@ -20,7 +20,7 @@ from wire.errors import StoredOffsetOutOfRange
 from wire.hop.hop import Hop
 from wire.kafka.events import event_of
 from wire.kafka.log_reader import LogReader
-from wire.kafka.records import Outgoing, Record
+from wire.kafka.records import Outgoing, Place, Record
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
 
@@ -49,12 +49,12 @@ class Collect(Hop[Generation | Cancel | Drained | Rollout | Reward]):
     async def stop(self) -> None:
         await self._reader.stop()
 
-    def assigned(self, starts: Mapping[tuple[str, int], int]) -> None:
+    def assigned(self, starts: Mapping[Place, int]) -> None:
         # the three topics of a number come and go together
         for number in {number for _, number in starts}:
             self._gather.assigned(number, starts.get((GENERATIONS.name, number)))
 
-    def revoked(self, partitions: Iterable[tuple[str, int]]) -> None:
+    def revoked(self, partitions: Iterable[Place]) -> None:
         for number in {number for _, number in partitions}:
             self._gather.revoked(number)
 

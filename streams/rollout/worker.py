@@ -29,7 +29,7 @@ from wire.hop.consumer_hop import run_consumer_hop
 from wire.hop.hop import Hop
 from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
-from wire.kafka.records import Outgoing, Record
+from wire.kafka.records import Outgoing, Place, Record
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
 from wire.together import beside
@@ -184,10 +184,10 @@ class RolloutWorker(Hop[Generation | Cancel | Drained]):
         self._attempts: dict[tuple[int, int], list[int]] = {}
         """(partition, offset) of a generation whose handling failed -> what was still missing then."""
 
-    def assigned(self, starts: Mapping[tuple[str, int], int]) -> None:
+    def assigned(self, starts: Mapping[Place, int]) -> None:
         self._takeover.assigned(number for _, number in starts)
 
-    def revoked(self, partitions: Iterable[tuple[str, int]]) -> None:
+    def revoked(self, partitions: Iterable[Place]) -> None:
         lost = {number for _, number in partitions}
         self._takeover.revoked(lost)
         self._attempts = {place: missing for place, missing in self._attempts.items() if place[0] not in lost}

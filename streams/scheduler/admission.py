@@ -21,7 +21,6 @@ from schemas import (
     CancelRequest,
     Drained,
     DrainReason,
-    DropReason,
     Event,
     Generation,
     Pause,
@@ -33,13 +32,13 @@ from schemas import (
 )
 from schemas.ids import group_id, prompt_id
 from schemas.topics import GENERATIONS
+from streams.scheduler.numbers import Numbers, has_ended
+from streams.scheduler.open_groups import OpenGroups
 from streams.scheduler.prompt_lane import PromptLane, Waiting
 from wire.kafka.records import Outgoing, Record
 
 MIN_TRAIN_SAMPLES = 2
 """A group baseline needs two scorable members (or all, in smaller groups)."""
-EVALUATION_GRACE_SECONDS = 60.0
-"""After its deadline an evaluation group holds its place this much longer for its end to come."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,16 +59,6 @@ class AdmissionConfig:
     """A partition and lane."""
     sources: frozenset[tuple[str, str]] = frozenset()
     """(source, domain) of each task source of the run; when all have ended, the run drains. Empty: it never does."""
-
-
-@dataclass(slots=True)
-class _Open:
-    group_id: str
-    partition: int
-    number: int | None
-    prompt_id: str
-    gives_up_at: float
-    cancelled: bool = False
 
 
 @dataclass(slots=True)
@@ -107,15 +96,12 @@ class Admission:
         self._partition_of = partition_of
         self._known: dict[str, float] = {}
         """Group id -> when it was admitted, oldest first."""
-        self._open: dict[str, _Open] = {}
+        self._open = OpenGroups(config.run_id)
         self._rebuilt_numbers: set[int] = set()
-        self._next_number = 0
-        self._missing: list[int] = []
-        """Numbers below the next that no generation on the log has (a crash amid a concurrent send)."""
+        self._numbers = Numbers()
         self._progress: Progress | None = None
         self._newest_policy: PolicyVersion | None = None
         self._pauses = _Pauses()
-        self._cancels: list[Outgoing] = []
         self._drained: dict[int, Drained] = {}
 
     # --- what a new scheduler reads first
@@ -126,9 +112,9 @@ class Admission:
             self._known[event.group_id] = event.admitted_at
             if event.admission_number is not None:
                 self._rebuilt_numbers.add(event.admission_number)
-            self._remember_open(event, record.partition)
-        elif isinstance(event, Cancel) and event.group_id in self._open:
-            self._open[event.group_id].cancelled = True
+            self._open.add(event, record.partition)
+        elif isinstance(event, Cancel):
+            self._open.was_cancelled(event.group_id)
         elif isinstance(event, Drained):
             self._drained[record.partition] = event
 
@@ -136,15 +122,7 @@ class Admission:
         """`generations` has been read to its end; `progress` is the newest one on the log, if any."""
         if progress is not None:
             self.on_progress(progress)
-        newest = self._progress
-        ended = [newest.ended_low - 1, *newest.ended_above] if newest else [-1]
-        self._next_number = max([*self._rebuilt_numbers, *ended], default=-1) + 1
-        # a number is missing only if nobody has it: one whose generation expired has ended long ago
-        self._missing = [
-            number
-            for number in range(newest.ended_low if newest else 0, self._next_number)
-            if number not in self._rebuilt_numbers and not self._has_ended(number)
-        ]
+        self._numbers.rebuild(self._rebuilt_numbers, max(self._rebuilt_numbers, default=-1), self._progress)
         self._rebuilt_numbers = set()
         self._known = dict(sorted(self._known.items(), key=lambda known: known[1]))
 
@@ -162,9 +140,7 @@ class Admission:
         if isinstance(event, Pause | Resume):
             self._pauses.apply(event)
         elif isinstance(event, CancelRequest):
-            for key, group in self._open.items():
-                if event.group_id in (None, key) and event.prompt_id in (None, group.prompt_id):
-                    self._cancel(group, DropReason.CANCELLED)
+            self._open.cancel(event)
 
     def on_progress(self, event: Progress) -> None:
         """The newest of the highest incarnation counts, whether it says more than before or less (a resume)."""
@@ -175,13 +151,11 @@ class Admission:
         self._progress = event
         if event.weights is not None:  # this may be read before the update itself: topics are not ordered
             self.on_weights(event.weights)
-        ended = [key for key, group in self._open.items() if group.number is not None and self._has_ended(group.number)]
-        for key in ended:
-            del self._open[key]
+        self._open.end_numbers(lambda number: has_ended(event, number))
 
     def on_evaluation(self, key: str) -> None:
         """An evaluation group has ended."""
-        self._open.pop(key, None)
+        self._open.end(key)
 
     def on_weights(self, version: PolicyVersion) -> None:
         """A policy version was published: new groups name the newest."""
@@ -193,7 +167,7 @@ class Admission:
     @property
     def admitted(self) -> int:
         """Train groups admitted in this log."""
-        return self._next_number - len(self._missing)
+        return self._numbers.given
 
     @property
     def outstanding(self) -> int:
@@ -216,8 +190,7 @@ class Admission:
         if self._progress is not None:  # the learner says first what has ended, also in earlier logs
             outs = self._close_run() if self._progress.closing else self._admit_train(now, rollouts_end)
         outs += self._admit_evaluations(now, rollouts_end)
-        cancels, self._cancels = self._cancels, []
-        return cancels + outs
+        return self._open.take_cancels() + outs
 
     def published(self) -> None:
         """All that `admit` has returned so far is durable."""
@@ -230,36 +203,27 @@ class Admission:
             waiting = self._take_new(self.train)
             if waiting is None:
                 break
-            if self._missing:
-                number = self._missing.pop(0)
-            else:
-                number = self._next_number
-                self._next_number += 1
-            outs.append(self._generation(waiting, now, rollouts_end, number, None))
+            outs.append(self._generation(waiting, now, rollouts_end, self._numbers.take(), None))
         if self._sources_drained() or (self._config.sources and self._config.sources <= self.train.ended):
             outs += self._drain(DrainReason.SOURCES_ENDED)
         return outs
 
     def _admit_evaluations(self, now: float, rollouts_end: Mapping[int, int]) -> list[Outgoing]:
         outs: list[Outgoing] = []
-        num_open = sum(group.number is None for group in self._open.values())
-        while self._newest_policy is not None and num_open < self._config.max_open_evaluations:
+        while self._newest_policy is not None and self._open.evaluations < self._config.max_open_evaluations:
             waiting = self._take_new(self.evaluate)
             if waiting is None:
                 break
             outs.append(self._generation(waiting, now, rollouts_end, None, self._newest_policy))
-            num_open += 1
         return outs
 
     def _close_run(self) -> list[Outgoing]:
-        for group in self._open.values():
-            if group.number is not None:
-                self._cancel(group, DropReason.RUN_ENDED)
+        self._open.cancel_training()
         return self._drain(DrainReason.SOURCES_ENDED if self._sources_drained() else DrainReason.RUN_ENDED)
 
     def _drain(self, reason: DrainReason) -> list[Outgoing]:
         """Tell each partition that was not told yet. The cancels made so far go before."""
-        cancels, self._cancels = self._cancels, []
+        cancels = self._open.take_cancels()
         config = self._config
         assert self._progress is not None
         drained = Drained(
@@ -304,6 +268,7 @@ class Admission:
     ) -> Outgoing:
         prompt, key = waiting.prompt, self._group_id(waiting)
         partition = self._partition_of(key)
+        prompt_topic, prompt_partition = waiting.place
         generation = Generation(
             run_id=self._config.run_id,
             purpose=prompt.purpose,
@@ -322,8 +287,8 @@ class Admission:
             sampling=prompt.sampling,
             admitted_at=now,
             deadline_seconds=prompt.deadline_seconds,
-            prompt_topic=waiting.place.topic,
-            prompt_partition=waiting.place.partition,
+            prompt_topic=prompt_topic,
+            prompt_partition=prompt_partition,
             prompt_offset=waiting.offset,
             rollouts_end_offset=rollouts_end[partition],
             policy_version=version,
@@ -332,30 +297,8 @@ class Admission:
             metadata=prompt.metadata,
         )
         self._known[key] = now
-        self._remember_open(generation, partition)
+        self._open.add(generation, partition)
         return Outgoing(GENERATIONS.name, key, generation, partition)
-
-    def _remember_open(self, generation: Generation, partition: int) -> None:
-        deadline = generation.admitted_at + generation.deadline_seconds
-        self._open[generation.group_id] = _Open(
-            generation.group_id,
-            partition,
-            generation.admission_number,
-            generation.prompt_id,
-            deadline + EVALUATION_GRACE_SECONDS,
-        )
-
-    def _cancel(self, group: _Open, reason: DropReason) -> None:
-        if group.cancelled:
-            return
-        group.cancelled = True
-        cancel = Cancel(
-            run_id=self._config.run_id,
-            group_id=group.group_id,
-            reason=reason.value,
-            admission_number=group.number,
-        )
-        self._cancels.append(Outgoing(GENERATIONS.name, group.group_id, cancel, group.partition))
 
     def _forget(self, now: float) -> None:
         assert GENERATIONS.retention_seconds is not None
@@ -364,23 +307,17 @@ class Admission:
             if self._known[oldest] + GENERATIONS.retention_seconds >= now:
                 break
             del self._known[oldest]
-        late = [key for key, group in self._open.items() if group.number is None and group.gives_up_at < now]
-        for key in late:
-            del self._open[key]
+        self._open.forget_late_evaluations(now)
 
     def _bound(self) -> int:
         return (self._config.max_staleness + 1) * self._config.batch_groups
-
-    def _has_ended(self, number: int) -> bool:
-        progress = self._progress
-        return progress is not None and (number < progress.ended_low or number in progress.ended_above)
 
     def _is_ours(self, event: Event) -> bool:
         return event.run_id in ("", self._config.run_id)
 
     def _prompt_id(self, waiting: Waiting) -> str:
-        place = waiting.place
-        return waiting.prompt.id or prompt_id(self._config.log_id, place.topic, place.partition, waiting.offset)
+        topic, partition = waiting.place
+        return waiting.prompt.id or prompt_id(self._config.log_id, topic, partition, waiting.offset)
 
     def _group_id(self, waiting: Waiting) -> str:
         prompt = waiting.prompt

@@ -10,14 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from schemas import Event, Prompt, Purpose, SourceEnd
-from wire.kafka.records import Record
-
-
-class Place(NamedTuple):
-    """A partition of a prompt topic (logical name)."""
-
-    topic: str
-    partition: int
+from wire.kafka.records import Place, Record
 
 
 class Waiting(NamedTuple):
@@ -43,7 +36,7 @@ class PromptLane:
 
     def offer(self, event: Event, record: Record) -> None:
         """Take in one record of a prompt topic. One that was read before changes nothing."""
-        place = Place(record.topic, record.partition)
+        place = record.topic, record.partition
         if record.offset < self._next_offsets.get(place, 0):
             return
         self._next_offsets[place] = record.offset + 1
@@ -58,7 +51,7 @@ class PromptLane:
 
     def skip(self, record: Record) -> None:
         """Note that a record was read, whatever became of it: one that could not be read is in dead letters."""
-        place = Place(record.topic, record.partition)
+        place = record.topic, record.partition
         self._next_offsets[place] = max(record.offset + 1, self._next_offsets.get(place, 0))
         self._queues.setdefault(place, deque())
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from schemas import MalformedEvent, Prompt, SourceEnd
 from schemas.topics import PROMPTS_PREFIX, first_reader
-from streams.scheduler.prompt_lane import Place, PromptLane
+from streams.scheduler.prompt_lane import PromptLane
 from wire.hop.hop import Hop
 from wire.hop.processor import Processor
-from wire.kafka.committed_offsets import CommittedOffsets, Partition
+from wire.kafka.committed_offsets import CommittedOffsets
 from wire.kafka.log_reader import LogReader
-from wire.kafka.records import Outgoing, Record
+from wire.kafka.records import Outgoing, Place, Record
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail
 
@@ -62,11 +62,11 @@ class PromptReader:
         self._on_read = on_read
         self._places: frozenset[Place] = frozenset()
         self._found = asyncio.Event()
-        self._next: dict[Partition, int] = {}
+        self._next: dict[Place, int] = {}
 
     def follow(self, topics: Mapping[str, int]) -> None:
         """Read these prompt topics (logical name → partitions) from now on, beside those read before."""
-        places = {Place(topic, number) for topic, count in topics.items() for number in range(count)}
+        places = {(topic, number) for topic, count in topics.items() for number in range(count)}
         if not places <= self._places:
             self._places |= places
             self._found.set()
@@ -103,7 +103,6 @@ class PromptReader:
 
     def _hold_back(self, tail: Tail, paused: set[Place]) -> None:
         for place in self._next:
-            place = Place(*place)
             if self._lane.wants(place) and place in paused:
                 tail.resume(*place)
                 paused.remove(place)

@@ -10,7 +10,7 @@ from schemas.topics import CONTROL, EVALUATIONS, GENERATIONS, PROGRESS, WEIGHTS,
 from streams.scheduler.admission import Admission
 from wire.kafka.events import readable
 from wire.kafka.log_reader import LogReader
-from wire.kafka.records import Record
+from wire.kafka.records import Place, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Resumed:
     evaluations: int
     weights: int
 
-    def positions(self) -> dict[tuple[str, int], int]:
+    def positions(self) -> dict[Place, int]:
         """As `Tail` takes them."""
         return {
             (CONTROL.name, 0): self.control,

@@ -16,10 +16,10 @@ from streams.collect import gather
 from streams.collect.gather import Gather
 from streams.collect.group import Group
 from streams.scheduler.admission import Admission
-from streams.scheduler.prompt_lane import Place, PromptLane
+from streams.scheduler.prompt_lane import PromptLane
 from tests.simulation import learner as simulated_learner
 from wire.hop.watermark import Watermark
-from wire.kafka.records import Outgoing
+from wire.kafka.records import Outgoing, Place
 
 Patch = tuple[Any, str, Any]
 

@@ -4,7 +4,7 @@ from collections import deque
 
 from schemas import GroupDropped, PolicyVersion, Progress, Trajectory, WeightUpdate
 from streams.scheduler.admission import Admission, AdmissionConfig
-from streams.scheduler.prompt_lane import Place, PromptLane
+from streams.scheduler.prompt_lane import PromptLane
 from tests.simulation.log import record
 from tests.simulation.world import RUN, Move, Role, World
 from wire.kafka.records import Outgoing
@@ -95,7 +95,7 @@ class SchedulerRole(Role):
         lane, _, topic = _SPLIT[key[0]]
         if self._positions[key] >= self.world.log.end(topic, 0):
             return False
-        return not lane or self._lane(lane).wants(Place(topic, 0))
+        return not lane or self._lane(lane).wants((topic, 0))
 
     def _lane(self, lane: str) -> PromptLane:
         assert self.admission is not None

@@ -22,7 +22,7 @@ from wire.hop.shell import (
     watch,
 )
 from wire.kafka.clients import broker_errors, close, connect, make_consumer
-from wire.kafka.records import record_of
+from wire.kafka.records import Place, record_of
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
 
@@ -127,7 +127,7 @@ class _Shell(ConsumerRebalanceListener):
         for (topic, partition), offset in starts.items():
             self._consumer.seek(TopicPartition(self._settings.name(topic), partition), offset)
 
-    async def _commit(self, offsets: dict[tuple[str, int], int]) -> None:
+    async def _commit(self, offsets: dict[Place, int]) -> None:
         held = self._consumer.assignment()
         commits = {
             place: offset

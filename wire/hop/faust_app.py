@@ -19,7 +19,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, T
 from faust.types import TP
 
 from wire.hop.hop import Hop
-from wire.hop.runner import Partition, Runner
+from wire.hop.runner import Runner
 from wire.hop.shell import COMMIT_SECONDS, start_offsets
 from wire.kafka.clients import (
     HEARTBEAT_SECONDS,
@@ -29,6 +29,7 @@ from wire.kafka.clients import (
     SESSION_TIMEOUT_SECONDS,
     make_consumer,
 )
+from wire.kafka.records import Place
 from wire.kafka.settings import KafkaSettings
 
 FETCH_RECORDS = 128
@@ -109,7 +110,7 @@ class HopConsumer(Consumer):
         self._runner.assigned(starts)
         await super().on_partitions_assigned(assigned, generation_id)  # from here on records flow
 
-    async def _commit_runner(self, offsets: dict[Partition, int]) -> bool:
+    async def _commit_runner(self, offsets: dict[Place, int]) -> bool:
         settings = self._app.settings
         by_place: Mapping[TP, int] = {
             TP(settings.name(topic), partition): offset for (topic, partition), offset in offsets.items()
@@ -119,7 +120,7 @@ class HopConsumer(Consumer):
         self._runner.committed(offsets)
         return True
 
-    def _partition(self, tp: TP) -> Partition:
+    def _partition(self, tp: TP) -> Place:
         return self._app.settings.logical(tp.topic), tp.partition
 
     @property

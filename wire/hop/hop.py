@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schemas import Event
 from schemas.topics import TopicSpec
-from wire.kafka.records import Outgoing, Record
+from wire.kafka.records import Outgoing, Place, Record
 
 
 class Hop[E: Event](ABC):
@@ -52,10 +52,10 @@ class Hop[E: Event](ABC):
         """Called about twice a second with Unix seconds; what it returns is published. An exception ends the worker."""
         return ()
 
-    def assigned(self, starts: Mapping[tuple[str, int], int]) -> None:  # noqa: B027 - an optional hook
+    def assigned(self, starts: Mapping[Place, int]) -> None:  # noqa: B027 - an optional hook
         """These (topic, partition) pairs are now this worker's; their events follow from these offsets on."""
 
-    def revoked(self, partitions: Iterable[tuple[str, int]]) -> None:  # noqa: B027 - an optional hook
+    def revoked(self, partitions: Iterable[Place]) -> None:  # noqa: B027 - an optional hook
         """These are not this worker's any more: drop what is held of them, the next owner reads it again."""
 
     def published(self, outs: Sequence[Outgoing]) -> None:  # noqa: B027 - an optional hook

@@ -26,14 +26,13 @@ from wire.hop.processor import Processor
 from wire.hop.watermark import Watermark
 from wire.kafka.offsets import probe
 from wire.kafka.publisher import Publisher
-from wire.kafka.records import Record
+from wire.kafka.records import Place, Record
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
-Partition = tuple[str, int]
 """Logical topic and partition number."""
 
 
@@ -63,7 +62,7 @@ class Runner:
         self._journal = journal
         self._metrics = metrics
         self._processor = Processor(hop, publisher, journal, metrics)
-        self._leases: dict[Partition, Lease] = {}
+        self._leases: dict[Place, Lease] = {}
         self._slots = asyncio.Semaphore(hop.concurrency)
         self._turn = asyncio.Lock()
         """Held by the one event or tick of a hop of concurrency 1, and while its floors are asked."""
@@ -74,7 +73,7 @@ class Runner:
 
     # partitions
 
-    def assigned(self, starts: Mapping[Partition, int]) -> None:
+    def assigned(self, starts: Mapping[Place, int]) -> None:
         """Events of these partitions are taken from now on, each from its start offset."""
         new = {partition: Lease(start) for partition, start in starts.items() if partition not in self._leases}
         self._leases.update(new)
@@ -86,7 +85,7 @@ class Runner:
         a rebalance is never counted after it."""
         return self._leases.get((topic, partition))
 
-    async def revoked(self, partitions: Iterable[Partition]) -> None:
+    async def revoked(self, partitions: Iterable[Place]) -> None:
         """Drop what is in flight of these partitions and let the hop forget them."""
         lost = [partition for partition in partitions if partition in self._leases]
         leases = [self._leases.pop(partition) for partition in lost]
@@ -128,7 +127,7 @@ class Runner:
             )
         )
 
-    def passed(self, partition: Partition, start: int, end: int) -> None:
+    def passed(self, partition: Place, start: int, end: int) -> None:
         """There is no record in offsets [start, end): with nothing delivered meanwhile, they count as done.
 
         Else the marker after a last event would be lag for ever.
@@ -169,7 +168,7 @@ class Runner:
 
     # commits
 
-    async def committable(self) -> dict[Partition, int]:
+    async def committable(self) -> dict[Place, int]:
         """The offset to commit (that of the next event to read) of each partition where it has moved."""
         if not self._holds:
             return self._watermarks()
@@ -177,19 +176,19 @@ class Runner:
         async with self._turn:
             return self._watermarks()
 
-    def committable_now(self) -> dict[Partition, int]:
+    def committable_now(self) -> dict[Place, int]:
         """The same without waiting: empty when an event of a hop with floors is being handled."""
         return {} if self._holds and self._turn.locked() else self._watermarks()
 
-    def _watermarks(self) -> dict[Partition, int]:
-        offsets: dict[Partition, int] = {}
+    def _watermarks(self) -> dict[Place, int]:
+        offsets: dict[Place, int] = {}
         for (topic, partition), lease in self._leases.items():
             offset = lease.watermark.committable(self._hop.floor(topic, partition) if self._holds else None)
             if offset is not None and offset > lease.committed:
                 offsets[topic, partition] = offset
         return offsets
 
-    def committed(self, offsets: Mapping[Partition, int]) -> None:
+    def committed(self, offsets: Mapping[Place, int]) -> None:
         """The broker has taken these."""
         for partition, offset in offsets.items():
             lease = self._leases.get(partition)

@@ -12,10 +12,11 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from wire.errors import BrokerUnreachable, NoProgress
 from wire.hop.hop import Hop
 from wire.hop.inflight import Journal
-from wire.hop.runner import Partition, Runner
+from wire.hop.runner import Runner
 from wire.kafka.clients import broker_errors
 from wire.kafka.offsets import check_offsets, end_offsets, first_records, probe
 from wire.kafka.publisher import Publisher
+from wire.kafka.records import Place
 from wire.kafka.settings import KafkaSettings
 from wire.metrics import Metrics
 from wire.together import beside
@@ -52,9 +53,7 @@ async def hop_runner(
             await hop.stop()
 
 
-async def start_offsets(
-    settings: KafkaSettings, committed: Mapping[TopicPartition, int | None]
-) -> dict[Partition, int]:
+async def start_offsets(settings: KafkaSettings, committed: Mapping[TopicPartition, int | None]) -> dict[Place, int]:
     """Where reading begins: the committed offset, or the first that is there.
 
     Raises StoredOffsetOutOfRange when a committed one lies outside its log.

@@ -7,10 +7,8 @@ from typing import Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from wire.kafka.clients import broker_errors, connect, make_consumer
+from wire.kafka.records import Place
 from wire.kafka.settings import KafkaSettings
-
-Partition = tuple[str, int]
-"""Logical topic and partition number."""
 
 
 class CommittedOffsets:
@@ -24,7 +22,7 @@ class CommittedOffsets:
         self._consumer_group = consumer_group
         self._running: AIOKafkaConsumer | None = None
         self._assigned: set[TopicPartition] = set()
-        self._committed: dict[Partition, int] = {}
+        self._committed: dict[Place, int] = {}
 
     async def __aenter__(self) -> Self:
         consumer = make_consumer(
@@ -40,21 +38,21 @@ class CommittedOffsets:
         await self._consumer.stop()
         self._running = None
 
-    async def read(self, partition: Partition) -> int | None:
+    async def read(self, place: Place) -> int | None:
         """The committed offset; None before the first commit."""
-        place = TopicPartition(self._settings.name(partition[0]), partition[1])
+        topic, number = place
         with broker_errors(self._settings):
-            return await self._consumer.committed(place)
+            return await self._consumer.committed(TopicPartition(self._settings.name(topic), number))
 
-    async def commit(self, offsets: Mapping[Partition, int]) -> None:
+    async def commit(self, offsets: Mapping[Place, int]) -> None:
         """Commit these offsets (of the next event to read); those that have not changed cost nothing."""
-        changed = {partition: at for partition, at in offsets.items() if self._committed.get(partition) != at}
+        changed = {place: at for place, at in offsets.items() if self._committed.get(place) != at}
         if not changed:
             return
-        places = {TopicPartition(self._settings.name(topic), number): at for (topic, number), at in changed.items()}
-        self._assign(places)
+        partitions = {TopicPartition(self._settings.name(topic), number): at for (topic, number), at in changed.items()}
+        self._assign(partitions)
         with broker_errors(self._settings):
-            await self._consumer.commit(places)
+            await self._consumer.commit(partitions)
         self._committed.update(changed)
 
     def _assign(self, places: Iterable[TopicPartition]) -> None:

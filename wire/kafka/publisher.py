@@ -19,7 +19,7 @@ from wire.kafka.records import WRITER_HEADER, Outgoing, Record, header_list
 from wire.kafka.settings import KafkaSettings
 
 
-class Position(NamedTuple):
+class RecordMetadata(NamedTuple):
     """Where the broker put a record."""
 
     partition: int
@@ -61,7 +61,7 @@ class Publisher:
         if producer is not None:
             await close(producer)
 
-    async def send(self, out: Outgoing) -> Position:
+    async def send(self, out: Outgoing) -> RecordMetadata:
         """Publish one event; returns when every in-sync replica has it.
 
         Raises EventTooLarge, BrokerUnreachable, Fenced or another KafkaError: then it must be taken
@@ -69,7 +69,7 @@ class Publisher:
         """
         return (await self.send_all([out]))[0]
 
-    async def send_all(self, outs: Sequence[Outgoing]) -> list[Position]:
+    async def send_all(self, outs: Sequence[Outgoing]) -> list[RecordMetadata]:
         """Publish several at once, in their order per key. Nothing is sent when one cannot be encoded."""
         return await self._send([self._encode(out) for out in outs])
 
@@ -81,7 +81,7 @@ class Publisher:
         *,
         kind: DeadLetterKind = DeadLetterKind.MALFORMED,
         first_seen: float | None = None,
-    ) -> Position:
+    ) -> RecordMetadata:
         """Put the record's original bytes aside with the reason. `first_seen`: Unix seconds, None: now.
 
         Bytes beyond 16 MiB are cut, and the header `original-bytes` says how many there were.
@@ -104,7 +104,7 @@ class Publisher:
         headers = {WRITER_HEADER: self.writer.encode()}
         return _Encoded(self._settings.name(out.topic), out.key.encode(), value, headers, out.partition)
 
-    async def _send(self, letters: Sequence[_Encoded]) -> list[Position]:
+    async def _send(self, letters: Sequence[_Encoded]) -> list[RecordMetadata]:
         if not letters:
             return []
         if self._running is None:
@@ -117,7 +117,7 @@ class Publisher:
             raise Fenced(
                 f"another {self.writer} has taken over ({self._transactional_id}): only one may run; this one stops"
             ) from error
-        return [Position(answer.partition, answer.offset) for answer in answers]
+        return [RecordMetadata(answer.partition, answer.offset) for answer in answers]
 
     async def _start(self, producer: AIOKafkaProducer, letter: _Encoded) -> Awaitable[Any]:
         """Queue it; the awaitable inside is the broker's answer."""

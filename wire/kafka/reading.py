@@ -10,13 +10,10 @@ from aiokafka import TopicPartition
 from wire.kafka import offsets
 from wire.kafka.clients import broker_errors
 from wire.kafka.offsets import probe
-from wire.kafka.records import Record
+from wire.kafka.records import Place, Record
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.tail import Tail
 from wire.kafka.topics import existing_topics
-
-type Place = tuple[str, int]
-"""A logical topic and a partition of it."""
 
 
 async def places_of(settings: KafkaSettings, topics: Iterable[str]) -> list[Place]:

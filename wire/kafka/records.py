@@ -12,6 +12,10 @@ ROLES = frozenset(role for spec in FIXED_TOPICS for role in spec.writers)
 """Those of us who write. A record whose `writer` is none of them is a user's, or written for one (prompts of files)."""
 
 
+type Place = tuple[str, int]
+"""A topic, by its logical name, and a partition of it."""
+
+
 class Record(NamedTuple):
     """One record as it was read. `topic` is logical: without the prefix."""
 

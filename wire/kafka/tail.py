@@ -10,7 +10,7 @@ from aiokafka.errors import OffsetOutOfRangeError
 from wire.errors import StoredOffsetOutOfRange
 from wire.kafka.clients import broker_errors, close, connect, make_consumer
 from wire.kafka.offsets import check_offsets
-from wire.kafka.records import Record, record_of
+from wire.kafka.records import Place, Record, record_of
 from wire.kafka.settings import KafkaSettings
 
 
@@ -20,7 +20,7 @@ class Tail:
     Raises StoredOffsetOutOfRange at the start, or later when retention overtakes the reader.
     """
 
-    def __init__(self, settings: KafkaSettings, start: Mapping[tuple[str, int], int]) -> None:
+    def __init__(self, settings: KafkaSettings, start: Mapping[Place, int]) -> None:
         self._settings = settings
         self._start = {TopicPartition(settings.name(topic), partition): at for (topic, partition), at in start.items()}
         self._running: AIOKafkaConsumer | None = None

@@ -32,7 +32,7 @@ _STOP_WINDOW_TOKENS = 16
 
 
 @dataclass(eq=False)
-class Row:
+class Decoding:
     """One sequence: its prompt, and what has been sampled so far."""
 
     group_id: str
@@ -141,20 +141,20 @@ class Decoder:
         self.version = version
         self._rounds = False
         """It has been said that this model is coarser than the weights that it is given."""
-        self.rows: list[Row] = []
+        self.rows: list[Decoding] = []
         self._device = torch.device(device)
         self._cache = _RowCache(max_batch)
         self._generator = torch.Generator(device).manual_seed(seed)
 
     @torch.no_grad()
-    def add(self, rows: Sequence[Row]) -> None:
+    def add(self, rows: Sequence[Decoding]) -> None:
         """Take up new rows of one group (same prompt). Never more than `max_batch` in all."""
         assert rows
         assert len(self.rows) + len(rows) <= self.max_batch
         self.rows += rows
         self._fill(range(len(self.rows) - len(rows), len(self.rows)))
 
-    def remove(self, row: Row) -> None:
+    def remove(self, row: Decoding) -> None:
         """Give up a row: the last one takes its place."""
         index, last = self.rows.index(row), len(self.rows) - 1
         moved = self.rows.pop()
@@ -163,7 +163,7 @@ class Decoder:
             self.rows[index] = moved
 
     @torch.no_grad()
-    def step(self) -> list[Row]:
+    def step(self) -> list[Decoding]:
         """Sample one token for every row; return (and remove) the rows that it finished."""
         positions = torch.tensor([row.length - 1 for row in self.rows], device=self._device)
         newest = torch.tensor([row.newest for row in self.rows], device=self._device)
@@ -187,7 +187,7 @@ class Decoder:
             self.remove(row)
         return finished
 
-    def stopped(self, row: Row) -> bool:
+    def stopped(self, row: Decoding) -> bool:
         """Whether the row's newest token ends a turn or a text, or completes one of its stop texts."""
         if row.token_ids[-1] in self.eos_ids:
             return True

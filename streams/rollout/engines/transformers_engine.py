@@ -18,7 +18,7 @@ import torch
 
 from schemas.base import PolicyVersion
 from streams.rollout.engines.base import Completion, Engine, EngineError, FinishReason, PromptTooLong, SampleRequest
-from streams.rollout.engines.decoding import Decoder, Row
+from streams.rollout.engines.decoding import Decoder, Decoding
 
 _Deliver = Callable[[Completion | EngineError], None]
 
@@ -94,7 +94,7 @@ class TransformersEngine(Engine):
     def max_context_tokens(self) -> int:
         return self._max_context_tokens
 
-    def running_rows(self) -> list[Row]:
+    def running_rows(self) -> list[Decoding]:
         """The sequences being decoded now: to look at, not to change."""
         return [] if self._decoder is None else list(self._decoder.rows)
 
@@ -218,7 +218,7 @@ class TransformersEngine(Engine):
                     self._waiting.popleft()
             request = first.request
             rows = [
-                Row(
+                Decoding(
                     request.group_id,
                     index,
                     request.prompt_token_ids,
@@ -245,7 +245,7 @@ class TransformersEngine(Engine):
             for index in waiting.sample_indices:
                 waiting.deliver(Completion(waiting.request.group_id, index, [], "", "cancelled"))
 
-    def _end(self, row: Row, finish_reason: FinishReason) -> None:
+    def _end(self, row: Decoding, finish_reason: FinishReason) -> None:
         text = self._tokenizer.decode(row.token_ids, skip_special_tokens=True)
         self._deliver.pop(id(row))(Completion(row.group_id, row.sample_index, row.spans(), text, finish_reason))
 

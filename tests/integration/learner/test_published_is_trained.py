@@ -15,7 +15,7 @@ from torch import Tensor
 from learner.algorithms.grpo import Grpo
 from learner.config import Dtype, LearnerConfig
 from learner.training.batch import collate, pack
-from learner.training.engine import Engine, start_engine
+from learner.training.engine import DeepSpeedEngine, start_engine
 from learner.training.pace import Pace
 from learner.training.probe import Probe, Publication
 from learner.training.samples import Sample
@@ -76,7 +76,7 @@ async def train(
     config: LearnerConfig,
     sampler: TransformersEngine,
     publish_dtype: Dtype,
-    look: Callable[[Engine, list[Sample]], None],
+    look: Callable[[DeepSpeedEngine, list[Sample]], None],
 ) -> list[Publication]:
     """A few updates on what the sampler samples, each published and loaded; then `look` at answers of the last."""
     engine = start_engine(config)
@@ -106,7 +106,7 @@ async def train(
 
 
 @torch.no_grad()
-def differences(engine: Engine, samples: list[Sample]) -> Tensor:
+def differences(engine: DeepSpeedEngine, samples: list[Sample]) -> Tensor:
     """|sampler's log-prob − learner's| of each sampled token, nats."""
     batch = collate(pack(samples, 1024))
     logp, _ = engine.policy(*engine.policy.of(batch, engine.device))
@@ -122,7 +122,7 @@ async def test_sampler_and_learner_agree_after_updates(
         tmp_path, model_directory, dtype=dtype, zero_stage=zero_stage, learning_rate=3e-3, warmup_updates=0
     )
 
-    def agree(engine: Engine, samples: list[Sample]) -> None:
+    def agree(engine: DeepSpeedEngine, samples: list[Sample]) -> None:
         assert float(differences(engine, samples).max()) < TOLERANCE[dtype]
 
     async with sampling(model_directory, dtype) as sampler:
@@ -139,7 +139,7 @@ async def test_a_snapshot_rounded_on_purpose_is_caught(
     monkeypatch.setattr("learner.training.weights.dithered", lambda values, seed: values.bfloat16())
     config = learner_config(tmp_path, model_directory, learning_rate=1e-4, warmup_updates=0)
 
-    def disagree(engine: Engine, samples: list[Sample]) -> None:
+    def disagree(engine: DeepSpeedEngine, samples: list[Sample]) -> None:
         assert float(differences(engine, samples).max()) > 10 * TOLERANCE["float32"]
 
     async with sampling(model_directory, "float32") as sampler:

@@ -23,7 +23,6 @@ from schemas import (
 )  # fmt: skip
 from schemas.topics import GENERATIONS
 from streams.scheduler.admission import Admission, AdmissionConfig
-from streams.scheduler.prompt_lane import Place
 from tests.unit.streams.events import LOG, RUN, progress, prompt, record
 from wire.kafka.records import Outgoing
 
@@ -143,18 +142,18 @@ def test_prompts_without_an_id_are_told_apart_by_their_place() -> None:
 def test_the_floor_never_passes_a_prompt_that_is_not_durably_admitted() -> None:
     scheduler = Scheduler()
     scheduler.prompts(*train(6))
-    lane, place = scheduler.admission.train, Place("prompts.math", 0)
+    lane, place = scheduler.admission.train, ("prompts.math", 0)
     assert lane.floor(place) == 0
     scheduler.admission.admit(0.0, ENDS)
     assert lane.floor(place) == 0
     scheduler.admission.published()
     assert lane.floor(place) == 4
-    assert lane.floor(Place("prompts.code", 0)) is None
+    assert lane.floor(("prompts.code", 0)) is None
 
 
 def test_a_lane_buffers_up_to_its_bound_and_passes_over_the_other_purpose() -> None:
     scheduler = Scheduler(max_buffered_prompts=2)
-    place = Place("prompts.math", 0)
+    place = ("prompts.math", 0)
     scheduler.prompts(*train(2), prompt("e", Purpose.EVALUATE))
     assert not scheduler.admission.train.wants(place)
     assert scheduler.admission.evaluate.wants(place)
@@ -339,7 +338,7 @@ def test_a_source_end_is_read_again_by_a_new_scheduler() -> None:
     old = Scheduler(sources)
     old.prompts(*train(1), SourceEnd(source="s", domain="math", count=1))
     old.admit()
-    assert old.admission.train.floor(Place("prompts.math", 0)) == 1
+    assert old.admission.train.floor(("prompts.math", 0)) == 1
     new = old.restarted(written=2, sources=sources)  # a Drained to the first partition only
     new.admission.rebuilt(progress())
     assert [type(event) for event in new.admit()] == [Drained]

@@ -9,7 +9,7 @@ from schemas.topics import ROLLOUTS, topic_spec
 from wire.hop.hop import Hop
 from wire.hop.inflight import FILE_NAME, SLOT_BYTES
 from wire.kafka.dead_letters import DeadLetterKind
-from wire.kafka.publisher import Position, Publisher
+from wire.kafka.publisher import Publisher, RecordMetadata
 from wire.kafka.records import Outgoing, Record
 from wire.kafka.settings import KafkaSettings
 
@@ -24,11 +24,11 @@ class MemoryPublisher(Publisher):
         self.sent: list[Outgoing] = []
         self.letters: list[tuple[Record, str, int, DeadLetterKind]] = []
 
-    async def send_all(self, outs: Sequence[Outgoing]) -> list[Position]:
+    async def send_all(self, outs: Sequence[Outgoing]) -> list[RecordMetadata]:
         for out in outs:
             encode(out.event, topic_spec(out.topic))
         self.sent += outs
-        return [Position(0, 0) for _ in outs]
+        return [RecordMetadata(0, 0) for _ in outs]
 
     async def dead_letter(
         self,
@@ -38,9 +38,9 @@ class MemoryPublisher(Publisher):
         *,
         kind: DeadLetterKind = DeadLetterKind.MALFORMED,
         first_seen: float | None = None,
-    ) -> Position:
+    ) -> RecordMetadata:
         self.letters.append((record, reason, attempts, kind))
-        return Position(0, 0)
+        return RecordMetadata(0, 0)
 
 
 class ToldHop(Hop[Rollout]):
