@@ -5,14 +5,13 @@ Credentials and endpoints are each machine's own, where its library looks for th
 there.
 """
 
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from wire.errors import StorageFailed
-from wire.uris import file_system, make_directory, uri_of
+from wire.uris import file_system, make_directory, unanswered, uri_of
 
 
 class Storage:
@@ -90,16 +89,10 @@ class Storage:
     def _open(self) -> Generator[tuple[Any, str]]:
         try:
             yield file_system(self.uri)
-        except _failures() as error:
-            fix = ": `pip install 'headwater[s3]'`" if isinstance(error, ImportError) else ""
+        except (OSError, ImportError, ValueError, *unanswered()) as error:
+            install = "; `pip install 'headwater[s3]'`" if isinstance(error, ImportError) and "s3" in str(error) else ""
             raise StorageFailed(
-                f"the storage {self.uri} cannot be used here ({type(error).__name__}: {error}){fix}. Credentials and "
-                "endpoint come from the environment of this process (for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, "
-                "AWS_ENDPOINT_URL)"
+                f"the storage {self.uri} cannot be used here ({type(error).__name__}: {error}{install}). Credentials "
+                "and endpoint come from the environment of this process (for S3: AWS_ACCESS_KEY_ID, "
+                "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL)"
             ) from error
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    """What file systems raise; S3's errors before any answer (no credentials, nobody there) are no OSError."""
-    botocore = sys.modules.get("botocore.exceptions")
-    return (OSError, ImportError, ValueError, *((botocore.BotoCoreError,) if botocore else ()))

@@ -3,6 +3,7 @@
 A `file://` URI is percent-encoded: a space, `%`, `#` or `日本` in a path is written as RFC 8089 has it, and read back.
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -35,3 +36,9 @@ def make_directory(files: Any, path: str) -> None:
     protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
     if not protocols & _WITHOUT_DIRECTORIES:
         files.makedirs(path, exist_ok=True)
+
+
+def unanswered() -> tuple[type[Exception], ...]:
+    """What S3's library raises when no answer came (no credentials, nobody there): no OSError, as its others are."""
+    botocore = sys.modules.get("botocore.exceptions")
+    return (botocore.BotoCoreError,) if botocore else ()

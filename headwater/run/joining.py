@@ -92,9 +92,15 @@ def public_settings(config: RunConfig) -> dict[str, Any]:
 
 
 def check_reachable(run: RunStarted, needing: str) -> None:
-    """Raise ConfigError where the run's files are in a directory that this machine does not have."""
-    directory = Storage(run.storage).local
-    if directory is not None and not directory.is_dir():
+    """Raise ConfigError where the run's files are in a directory that this machine does not have.
+
+    StorageFailed where they are in a store that cannot be asked from here.
+    """
+    storage = Storage(run.storage)
+    directory = storage.local
+    if directory is None:
+        storage.names()
+    elif not directory.is_dir():
         raise ConfigError(
             f"the {needing} of {run.name} needs the run's weights or checkpoints, and they are in {directory} of the "
             "machine that started the run: set storage.url to what all its machines reach, for example "

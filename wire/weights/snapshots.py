@@ -10,7 +10,7 @@ from typing import Any
 
 from schemas import Snapshot, WeightFile
 from wire.errors import SnapshotMismatch
-from wire.uris import file_system, uri_of
+from wire.uris import file_system, unanswered, uri_of
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def snapshot_digest(files: tuple[WeightFile, ...]) -> str:
 async def fetch(snapshot: Snapshot, cache_directory: Path, *, keep: int) -> Path:
     """A local copy of the snapshot, each byte of it verified; the `keep` last used stay in the cache.
 
-    Raises SnapshotMismatch when a file is missing or has another size or digest than the manifest says.
+    Raises SnapshotMismatch when a file cannot be had, or has another size or digest than the manifest says.
     """
     return await asyncio.to_thread(_fetch, snapshot, cache_directory, keep)
 
@@ -62,6 +62,9 @@ def _fetch(snapshot: Snapshot, cache: Path, keep: int) -> Path:
             for file in snapshot.files:
                 _copy(files, f"{root}/{file.name}", file, unfinished / file.name, snapshot)
             unfinished.replace(target)  # whole, or not there
+        except unanswered() as error:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise SnapshotMismatch(f"{snapshot.uri} cannot be fetched: {error}") from error
         except BaseException:
             shutil.rmtree(unfinished, ignore_errors=True)
             raise

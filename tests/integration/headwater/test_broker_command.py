@@ -29,6 +29,9 @@ async def test_it_starts_tells_and_stops(tmp_path: Path) -> None:
         found = json.loads(await _headwater("status", tmp_path, "--json"))
         assert (found["process"], found["bootstrap"]) == (process.pid, bootstrap)
         log_id = await apply_topics(KafkaSettings(bootstrap=bootstrap), partitions=1)
+        shown = await asyncio.to_thread(headwater, "status", "--bootstrap", bootstrap)
+        told = r"disk: log 0\.00 GiB \(without a bound\), \d+\.\d\d GiB free \(admits down to 1\.00 GiB\)"
+        assert re.search(told, shown.stdout), shown.stdout
         assert json.loads(await _headwater("status", tmp_path, "--json"))["disk_bytes"] > found["disk_bytes"]
         again = await asyncio.to_thread(headwater, "broker", "start", "--data", str(tmp_path))
         assert f"runs in {tmp_path} already (process {process.pid})" in again.stderr

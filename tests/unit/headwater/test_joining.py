@@ -12,6 +12,7 @@ from headwater.files.positions import storage_uri
 from headwater.files.run_directory import RunDirectory
 from headwater.run.joining import check_reachable, config_of, public_settings
 from schemas import RunStarted
+from wire.errors import StorageFailed
 
 
 def config(**changes: Any) -> RunConfig:
@@ -67,10 +68,12 @@ def test_where_the_runs_work_is(tmp_path: Path) -> None:
 
 
 def test_a_directory_on_another_machine_is_said(tmp_path: Path) -> None:
-    check_reachable(started({}), "rollout")
+    check_reachable(started({}, "memory://bucket/runs"), "rollout")
     check_reachable(started({}, tmp_path.as_uri()), "rollout")
     with pytest.raises(ConfigError, match=r"set storage\.url"):
         check_reachable(started({}, (tmp_path / "absent").as_uri()), "rollout")
+    with pytest.raises(StorageFailed, match="nonsense"):
+        check_reachable(started({}, "nonsense://bucket/runs"), "rollout")
 
 
 def test_a_directory_belongs_to_one_run(tmp_path: Path) -> None:

@@ -92,3 +92,19 @@ async def test_the_cache_keeps_the_last_used(model: Path, tmp_path: Path) -> Non
 def test_an_empty_directory_is_no_snapshot(tmp_path: Path) -> None:
     with pytest.raises(SnapshotMismatch, match="no files"):
         describe(tmp_path, 0)
+
+
+async def test_a_store_that_does_not_answer_is_as_one_without_the_bytes(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What S3's library raises then is no OSError; a worker is to keep the weights that it has."""
+    from botocore.exceptions import EndpointConnectionError
+
+    def nobody(uri: str) -> None:
+        raise EndpointConnectionError(endpoint_url=uri)
+
+    snapshot = describe(model, 1)
+    monkeypatch.setattr("wire.weights.snapshots.file_system", nobody)
+    with pytest.raises(SnapshotMismatch, match="cannot be fetched: Could not connect"):
+        await fetch(snapshot, tmp_path / "cache", keep=2)
+    assert list((tmp_path / "cache").iterdir()) == []
