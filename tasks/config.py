@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from tasks.errors import UnknownDomain
+from tasks.files.mapping import ColumnMap
 from tasks.registry import find_domain
 
 FILE = "file"
@@ -53,15 +54,27 @@ class DomainData(_Source):
 
 
 class FileData(_Source):
-    """Prompts from JSONL or Parquet, local or any fsspec URL."""
+    """Prompts from files, local or at any fsspec URL."""
 
     kind: Literal["file"]
     name: SourceName
     path: str
+    """A file, folder or glob, as `files/paths.py` says."""
     domain: DomainName
-    """All its prompts are of this domain; others are refused."""
+    """All its prompts are of this domain, which they need not say; others are refused."""
+    map: dict[str, Any] = {}
+    """A prompt's fields from columns, as `files/mapping.py` says; empty: the rows are prompts."""
     epochs: Count = 1
     shuffle_seed: int | None = None
+
+    @property
+    def columns(self) -> ColumnMap | None:
+        return ColumnMap(self.map, self.domain) if self.map else None
+
+    @model_validator(mode="after")
+    def _map_makes_sense(self) -> "FileData":
+        _ = self.columns
+        return self
 
 
 def _kind(given: Any) -> str:

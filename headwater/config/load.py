@@ -71,7 +71,16 @@ def write_config(config: RunConfig, path: Path) -> None:
 
 
 def _toml_lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
+    return [f"{key} = {_toml(value)}" for key, value in table.items()]
+
+
+def _toml(value: Any) -> str:
+    """A value in one line; JSON's numbers, texts and booleans are TOML's."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -18,8 +18,9 @@ count = 4096                       # prompts to publish
 # [[data]]
 # kind = "file"
 # name = "mine"
-# path = "prompts.jsonl"           # JSONL or Parquet, local or a URL that fsspec knows (s3://…)
-# domain = "mine"                  # the domain that its prompts name
+# path = "prompts.jsonl"           # a file, folder or glob of JSONL, Parquet or Arrow, local or s3://…
+# domain = "mine"                  # of all its prompts
+# map = {{messages = "question", answer = "answer"}}   # for rows that are no prompts: README, "Your data"
 # epochs = 1
 # shuffle_seed = 0
 

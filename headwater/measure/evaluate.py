@@ -32,7 +32,6 @@ from headwater.run.up import or_trouble
 from schemas import Prompt, Purpose, Sampling, WeightUpdate
 from schemas.topics import WEIGHTS
 from tasks.domain import Domain
-from tasks.errors import UnreadableData
 from tasks.files.checked import CheckedPrompts
 from tasks.registry import domain_names, find_domain
 from wire.kafka.publisher import Publisher
@@ -161,8 +160,7 @@ def _prompts(request: EvaluateRequest, config: RunConfig, epoch: int) -> Iterato
         return
     with CheckedPrompts(request.dataset) as checked:
         checked.read()
-        if checked.refused:
-            raise UnreadableData(f"{checked.refused} lines are no prompts; the first: {checked.refusals[0]}")
+        checked.must_be_whole()
         chosen = list(islice(checked.prompts(), request.prompts))
     for number, prompt in enumerate(chosen):
         for greedy in (False, True):

@@ -43,7 +43,7 @@ async def _publish(client: Client, config: RunConfig, data: Data, ended: NumberS
         published = await client.publish(_until(stop, prompts))
         count = data.count
     else:
-        with CheckedPrompts(data.path, _defaults(config)) as checked:
+        with CheckedPrompts(data.path, _defaults(config, data.domain), data.columns) as checked:
             await asyncio.to_thread(checked.read)
             _must_be_usable(checked, data)
             count = checked.accepted * data.epochs
@@ -58,17 +58,14 @@ def check_data(config: RunConfig) -> None:
     """Read every file of the run's data. Raises UnreadableData for the first that the run could not use."""
     for data in config.data:
         if isinstance(data, FileData):
-            with CheckedPrompts(data.path, _defaults(config)) as checked:
+            with CheckedPrompts(data.path, _defaults(config, data.domain), data.columns) as checked:
                 checked.read()
                 _must_be_usable(checked, data)
 
 
 def _must_be_usable(checked: CheckedPrompts, data: FileData) -> None:
     """Raise UnreadableData, which names the first row that a run must not leave out, or what no run is trained on."""
-    if checked.refused:
-        raise UnreadableData(
-            f"{checked.refused} of {checked.lines} rows of {data.path} are no prompts; the first: {checked.refusals[0]}"
-        )
+    checked.must_be_whole()
     if checked.domains - {data.domain}:
         other = min(checked.domains - {data.domain})
         raise UnreadableData(f"{data.path} has prompts of domain {other!r}; this source's domain is {data.domain!r}")
@@ -79,10 +76,11 @@ def _must_be_usable(checked: CheckedPrompts, data: FileData) -> None:
         )
 
 
-def _defaults(config: RunConfig) -> dict[str, Any]:
-    """What the run's [sampling] says of prompts that do not say it themselves."""
+def _defaults(config: RunConfig, domain: str) -> dict[str, Any]:
+    """What the run says of prompts that do not say it themselves."""
     sampling = config.sampling
     return {
+        "domain": domain,
         "group_size": sampling.group_size,
         "deadline_seconds": sampling.deadline_seconds,
         "sampling": {

@@ -1,4 +1,4 @@
-"""Rows of Parquet. A column may hold JSON text, for Parquet has no column of mixed types, and tests have them.
+"""Rows of Parquet and Arrow. A column may hold JSON text, for neither has columns of mixed types, and tests have them.
 
 Nulls. Arrow gives every object of a column the same keys, and null where a row has none: such a null is left out. Where
 a key's every value is null (its type is `null`), the data said so: it is kept in `metadata`, `task`, `args` and
@@ -6,6 +6,7 @@ a key's every value is null (its type is `null`), the data said so: it is kept i
 nulls are what they are in JSONL.
 """
 
+import io
 import json
 from collections.abc import Iterator
 from datetime import date, datetime, time
@@ -42,6 +43,33 @@ def parquet_rows(stream: IO[bytes]) -> Iterator[Row | Unreadable]:
         except (OSError, pa.ArrowException) as error:
             lost = begin - number
             yield Unreadable(number + 1, f"{lost} rows from here on cannot be read: {error}")
+
+
+def arrow_rows(stream: IO[bytes]) -> Iterator[Row | Unreadable]:
+    """Every row of an Arrow stream (Hugging Face's `datasets` writes them) or file; a cut one gives the rows before."""
+    import pyarrow as pa
+
+    of_file = stream.read(6) == b"ARROW1"
+    stream.seek(-4, io.SEEK_END)
+    ended = of_file or stream.read(4) == bytes(4)
+    stream.seek(0)
+    number = 0
+    try:
+        for batch in _batches(stream) if of_file else pa.ipc.open_stream(stream):
+            yield from _batch_rows(batch, number)
+            number += batch.num_rows
+    except (OSError, pa.ArrowException) as error:
+        yield Unreadable(number + 1, f"the file breaks off or is damaged here: {error}")
+    else:
+        if not ended:  # Arrow takes a stream that stops between two batches for a whole one
+            yield Unreadable(number + 1, "the file breaks off here: its end is not marked")
+
+
+def _batches(stream: IO[bytes]) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    file = pa.ipc.open_file(stream)
+    return (file.get_batch(place) for place in range(file.num_record_batches))
 
 
 def _batch_rows(batch: "pa.RecordBatch", before: int) -> Iterator[Row | Unreadable]:

@@ -6,27 +6,25 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any
-from urllib.parse import urlsplit
 
 import fsspec
 
 from tasks.errors import UnreadableData
-from tasks.files.arrow import parquet_rows
+from tasks.files.arrow import arrow_rows, parquet_rows
+from tasks.files.paths import KINDS, suffix
 from tasks.files.row import Row, Unreadable
 from tasks.files.text import text_rows
 
-READABLE = ".jsonl, .json (.gz, .zst, .bz2, .xz) or .parquet"
-_COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
-_KNOWN = ("", ".jsonl", ".ndjson", ".json", ".parquet")
+READABLE = ".jsonl, .json (.gz, .zst, .bz2, .xz), .parquet or .arrow"
 _CUT = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 """What a stream raises that ends too early, or whose bytes are damaged."""
 
 
 def rows_of(file: str) -> Iterator[Row | Unreadable]:
     """Every row of a file. Raises UnreadableData where there is no such file, or one of another kind."""
-    if _suffix(file) not in _KNOWN:
+    if suffix(file) not in ("", *KINDS):
         raise UnreadableData(f"{file}: no kind of file that is known here; give {READABLE}")
     try:
         with open_file(file) as opened:
@@ -34,8 +32,11 @@ def rows_of(file: str) -> Iterator[Row | Unreadable]:
             if head.startswith(b"PAR1"):
                 yield from parquet_rows(opened)
                 return
-            if _suffix(file) == ".parquet" and not head.lstrip().startswith((b"{", b"[")):
-                raise UnreadableData(f"{file}: cannot be read: no Parquet file")
+            if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+                yield from arrow_rows(opened)
+                return
+            if suffix(file) in (".parquet", ".arrow") and not head.lstrip().startswith((b"{", b"[")):
+                raise UnreadableData(f"{file}: cannot be read: no {suffix(file)[1:].capitalize()} file")
             yield from _to_the_cut(text_rows(stream))
     except FileNotFoundError as error:
         raise UnreadableData(f"{file}: no such file") from error
@@ -76,8 +77,3 @@ def _to_the_cut(rows: Iterator[Row | Unreadable]) -> Iterator[Row | Unreadable]:
             yield row
     except _CUT as error:
         yield Unreadable(number + 1, f"the file breaks off or is damaged here: {error}")
-
-
-def _suffix(file: str) -> str:
-    path = PurePosixPath(urlsplit(file).path if "://" in file else file)
-    return (PurePosixPath(path.stem) if path.suffix in _COMPRESSED else path).suffix

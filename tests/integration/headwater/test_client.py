@@ -121,3 +121,25 @@ async def test_publish_refuses_with_file_and_line_and_counts(kafka: KafkaSetting
     async with Client(settings=kafka) as client:
         events = [event async for event in client.events(prompts_topic("sums"))]
     assert [event.epoch for event in events if isinstance(event, Prompt)] == [0, 1]
+
+
+async def test_what_is_published_twice_is_said_and_sent_once(kafka: KafkaSettings, tmp_path: Path) -> None:
+    good = {
+        "domain": "sums",
+        "messages": [{"role": "user", "content": "?"}],
+        "grader": {"kind": "exact", "answer": "1"},
+    }
+    rows = [{**good, "id": "a"}, {**good, "id": "a", "epoch": 1}, {**good, "id": "b"}, good]
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = ("publish", str(path), "--bootstrap", kafka.bootstrap, "--prefix", kafka.prefix)
+    # of two epochs, `a` has its second from the first row already
+    first = await asyncio.to_thread(headwater, *arguments, "--epochs", "2")
+    assert (first.returncode, "4 accepted, 0 refused × 2 epochs = 7 events" in first.stdout) == (0, True), first.stdout
+    assert "1 were not sent: the log has their domain, id and epoch" in first.stdout
+    second = await asyncio.to_thread(headwater, *arguments)
+    assert (second.returncode, "3 were not sent" in second.stdout) == (0, True)
+    async with Client(settings=kafka) as client:
+        events = [event async for event in client.events(prompts_topic("sums"))]
+    identities = sorted((event.id, event.epoch) for event in events if isinstance(event, Prompt) and event.id)
+    assert (len(events), identities) == (8, [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1)])

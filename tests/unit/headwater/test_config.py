@@ -44,9 +44,18 @@ def test_written_and_read_again_is_the_same(tmp_path: Path) -> None:
     assert load_config(path, {}) == config
 
 
+def test_a_map_is_written_and_read_again(tmp_path: Path) -> None:
+    grader = {"kind": "exact", "answer": "{{a.b}}", "or_answers": ['é \\ "', "{{c}}"]}
+    source = {"kind": "file", "name": "m", "path": "p", "domain": "d", "map": {"messages": "q", "grader": grader}}
+    config = build_config({**SETTINGS, "data": [source]})
+    write_config(config, tmp_path / "config.toml")
+    assert load_config(tmp_path / "config.toml", {}) == config
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
+        ('data=[{kind="file", name="m", path="p", domain="d", map={mesages="q"}}]', "a prompt has no field `mesages`"),
         ("training.learing_rate=1e-5", "unknown setting `training.learing_rate`; did you mean `learning_rate`?"),
         ("trainning.max_updates=1", "unknown setting `trainning`; did you mean `training`?"),
         ("training.max_updates=soon", "`training.max_updates`: Input should be a valid integer"),

@@ -33,6 +33,7 @@ def test_good_data_passes_wherever_it_lies(tmp_path: Path, name: str) -> None:
     [
         ([], "no prompt in it"),
         ([GOOD, {**GOOD, "grader": {"kind": "exakt"}}], r"1 of 2 rows .* are no prompts; the first: .*p\.jsonl:2: "),
+        ([{**GOOD, "id": "a"}, GOOD, {**GOOD, "id": "a"}], r"1 of 3 rows .* have the domain, id and epoch of another"),
         ([GOOD, {**GOOD, "domain": "other"}], "prompts of domain 'other'; this source's domain is 'sums'"),
         ([{**GOOD, "purpose": "evaluate"}], "purpose `evaluate`, on which nothing is trained"),
     ],

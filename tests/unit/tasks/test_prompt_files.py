@@ -52,6 +52,18 @@ def test_accepted_and_refused_are_all_lines(tmp_path: Path) -> None:
             assert reason in refusal.reason
 
 
+def test_a_repeated_identity_is_said(tmp_path: Path) -> None:
+    rows = [GOOD, {**GOOD, "epoch": 1}, {**GOOD, "domain": "other"}, {**GOOD, "id": None}, {**GOOD, "id": None}, GOOD]
+    file = write(tmp_path / "p.jsonl", *map(json.dumps, rows))
+    with read(file) as checked:
+        assert (checked.accepted, checked.refused, checked.repeated) == (6, 0, 1)
+        assert checked.first_repeat == f"{file}:6: id 'p1' stands at {file}:1 too"
+        with pytest.raises(UnreadableData, match=r"1 of 6 rows .* have the domain, id and epoch of another"):
+            checked.must_be_whole()
+    with read(write(tmp_path / "q.jsonl", *map(json.dumps, rows[:-1]))) as checked:
+        checked.must_be_whole()
+
+
 def test_a_runs_sampling_is_for_prompts_that_do_not_say(tmp_path: Path) -> None:
     defaults = {"group_size": 4, "deadline_seconds": 9.0, "sampling": {"max_new_tokens": 50, "temperature": 0.5}}
     says = {**GOOD, "group_size": 2, "sampling": {"max_new_tokens": 7}}
