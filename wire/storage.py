@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wire.errors import StorageFailed
-from wire.uris import file_system, make_directory, unanswered, uri_of
+from wire.uris import file_system, has_directories, make_directory, unanswered, uri_of
 
 
 class Storage:
@@ -82,8 +82,10 @@ class Storage:
         with self._open() as (files, root):
             if first and files.exists(f"{root}/{first}"):
                 files.rm_file(f"{root}/{first}")
-            if files.exists(root):
+            if has_directories(files) and files.exists(root):
                 files.rm(root, recursive=True)
+            elif found := files.find(root):
+                files.rm(found)  # recursive would ask for the name of the directory too, which some servers refuse
 
     @contextmanager
     def _open(self) -> Generator[tuple[Any, str]]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import fsspec
 
 _FILE = "file://"
-_WITHOUT_DIRECTORIES = {"s3", "gs", "abfs", "memory"}
+_WITHOUT_DIRECTORIES = {"s3", "gs", "abfs"}
 """Stores that have only names of objects; for S3 making a directory means making its bucket, if that is not there."""
 
 
@@ -33,9 +33,14 @@ def file_system(uri: str) -> tuple[Any, str]:  # fsspec's own types say text or 
 
 def make_directory(files: Any, path: str) -> None:
     """Make it, with all above it, where a file needs one. Harmless when it is there."""
-    protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
-    if not protocols & _WITHOUT_DIRECTORIES:
+    if has_directories(files):
         files.makedirs(path, exist_ok=True)
+
+
+def has_directories(files: Any) -> bool:
+    """Whether a directory there is more than a beginning that names have in common."""
+    protocols = {files.protocol} if isinstance(files.protocol, str) else set(files.protocol)
+    return not protocols & _WITHOUT_DIRECTORIES
 
 
 def unanswered() -> tuple[type[Exception], ...]:
