@@ -55,7 +55,7 @@ async def run_up(
 
     Raises HeadwaterError: Interrupted after a clean stop by Ctrl-C, BrokerEnded, RoleFailed, …
     """
-    _check_elsewhere(elsewhere, config, settings)
+    check_elsewhere(elsewhere, config, settings)
     resume = f"Go on from the newest checkpoint with: headwater up --resume {directory.path}"
     async with _interrupts() as interrupts:
         display.enter(f"preparing the model {config.model}")
@@ -137,10 +137,12 @@ async def _train(
             await _evaluate(evaluation_set(config, epoch=1), directory, stack.settings)
 
 
-def _check_elsewhere(elsewhere: Sequence[str], config: RunConfig, settings: KafkaSettings | None) -> None:
-    """Raise ConfigError for a run that could never end so."""
+def check_elsewhere(elsewhere: Sequence[str], config: RunConfig, settings: KafkaSettings | None) -> None:
+    """Raise ConfigError for a run that could never end so, or be reported."""
     for name in elsewhere:
         role_called(name)
+    if RoleName.RECORDER in elsewhere:
+        raise ConfigError("the recorder writes what the run's report reads, on this machine: it cannot be elsewhere")
     if elsewhere and settings is None:
         raise ConfigError(
             "--elsewhere needs a broker that other machines reach: give its --bootstrap (`headwater broker start "

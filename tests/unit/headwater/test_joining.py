@@ -7,12 +7,14 @@ import pytest
 
 from headwater.config.load import build_config
 from headwater.config.run_config import RunConfig
-from headwater.errors import ConfigError, RunDirectoryError
+from headwater.errors import ConfigError, HeadwaterError, RunDirectoryError
 from headwater.files.positions import storage_uri
 from headwater.files.run_directory import RunDirectory
 from headwater.run.joining import check_reachable, config_of, public_settings
+from headwater.run.up import check_elsewhere
 from schemas import RunStarted
 from wire.errors import StorageFailed
+from wire.kafka.settings import KafkaSettings
 
 
 def config(**changes: Any) -> RunConfig:
@@ -74,6 +76,31 @@ def test_a_directory_on_another_machine_is_said(tmp_path: Path) -> None:
         check_reachable(started({}, (tmp_path / "absent").as_uri()), "rollout")
     with pytest.raises(StorageFailed, match="nonsense"):
         check_reachable(started({}, "nonsense://bucket/runs"), "rollout")
+
+
+KAFKA = KafkaSettings(bootstrap="kafka:9092")
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "settings", "storage", "message"),
+    [
+        ("sandbox", None, None, "needs a broker that other machines reach"),
+        ("learner", KAFKA, None, "set storage.url"),
+        ("recorder", KAFKA, "s3://bucket/runs", "cannot be elsewhere"),
+        ("sandbx", KAFKA, None, "did you mean 'sandbox'"),
+    ],
+)
+def test_what_cannot_be_left_to_others(
+    elsewhere: str, settings: KafkaSettings | None, storage: str | None, message: str
+) -> None:
+    with pytest.raises(HeadwaterError, match=message):
+        check_elsewhere([elsewhere], config(storage={"url": storage} if storage else {}), settings)
+
+
+def test_what_can_be_left_to_others() -> None:
+    check_elsewhere(["sandbox", "rollout", "dispatch", "scheduler"], config(), KAFKA)
+    check_elsewhere(["learner"], config(storage={"url": "s3://bucket/runs"}), KAFKA)
+    check_elsewhere([], config(), None)
 
 
 def test_a_directory_belongs_to_one_run(tmp_path: Path) -> None:
