@@ -4,10 +4,8 @@ The list is made before anything runs, so no answer can add, remove or rename a 
 """
 
 import ast
-from typing import Literal
 
-Mark = Literal["", "skip", "maybe"]
-"""What the task's source says of a test: nothing, skipped, or skipped on a condition."""
+from sandbox.graders.marks import MarkReader, Marks
 
 
 def is_test_file(name: str) -> bool:
@@ -24,40 +22,35 @@ def list_tests(name: str, source: str) -> list[str]:
     return list(marked_tests(name, source))
 
 
-def marked_tests(name: str, source: str, module: str = "solution") -> dict[str, Mark]:
+def marked_tests(name: str, source: str, module: str = "solution") -> dict[str, Marks]:
     """Return the ids of a file's tests with what the file marks them as. ValueError if the file does not parse.
 
-    A condition that speaks of the answer's `module` is no mark: the answer could meet it.
+    module: the name by which the file imports the answer.
     """
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
         raise ValueError(f"{name}: {error}") from None
-    theirs = _names_of(tree, module)
+    reader = MarkReader(tree, module)
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    of_file = _worst(_pytestmark(tree.body), theirs)
-    found: dict[str, Mark] = {}
+    of_file = _pytestmark(tree.body)
+    found: dict[str, Marks] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-            found.setdefault(f"{name}::{node.name}", of_file or _worst(node.decorator_list, theirs))
+            found.setdefault(f"{name}::{node.name}", reader.read([*of_file, *node.decorator_list]))
         elif isinstance(node, ast.ClassDef) and _holds_tests(node, classes):
-            of_class = of_file or _worst([*node.decorator_list, *_pytestmark(node.body)], theirs)
+            of_class = [*of_file, *_marks_of_class(node, classes)]
             for method, marks in _methods(node, classes).items():
-                found.setdefault(f"{name}::{node.name}::{method}", of_class or _worst(marks, theirs))
+                found.setdefault(f"{name}::{node.name}::{method}", reader.read([*of_class, *marks]))
     return found
 
 
-def _worst(marks: list[ast.expr], theirs: frozenset[str]) -> Mark:
-    """What marks come to: `skip` whatever happens, `maybe` where a condition decides that is not the answer's."""
-    found: Mark = ""
-    for mark in marks:
-        call = mark.func if isinstance(mark, ast.Call) else mark
-        last = call.attr if isinstance(call, ast.Attribute) else call.id if isinstance(call, ast.Name) else ""
-        if last == "skip":
-            return "skip"
-        if last in ("skipIf", "skipUnless", "skipif"):
-            spoken = {node.id for node in ast.walk(mark) if isinstance(node, ast.Name)}
-            found = found if spoken & theirs else "maybe"
+def _marks_of_class(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.expr]:
+    """A class's marks, and those of its bases: both unittest and pytest have them inherited."""
+    found = [*node.decorator_list, *_pytestmark(node.body)]
+    for base in node.bases:
+        if isinstance(base, ast.Name) and base.id in classes and classes[base.id] is not node:
+            found += _marks_of_class(classes[base.id], classes)
     return found
 
 
@@ -66,27 +59,6 @@ def _pytestmark(body: list[ast.stmt]) -> list[ast.expr]:
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == "pytestmark" for target in node.targets):
             return list(node.value.elts) if isinstance(node.value, ast.List | ast.Tuple) else [node.value]
     return []
-
-
-def _names_of(tree: ast.Module, module: str) -> frozenset[str]:
-    """Names through which a file can speak of the answer, also by way of its own names."""
-    names = {module.partition(".")[0]}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == module:
-            names |= {one.asname or one.name for one in node.names}
-        elif isinstance(node, ast.Import):
-            names |= {one.asname or one.name.partition(".")[0] for one in node.names if one.name == module}
-    for _ in range(2):
-        for node in tree.body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                continue
-            spoken = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-            if spoken & names:
-                names |= {
-                    one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-                }
-                names |= {node.name} if isinstance(node, ast.FunctionDef | ast.ClassDef) else set()
-    return frozenset(names)
 
 
 def uses_pytest(source: str) -> bool:

@@ -5,7 +5,8 @@ import json
 from sandbox import claims, judgement
 from sandbox.errors import GraderFault, TaskFault
 from sandbox.graders.common import PlainTest, apart, crash, not_shown, require_compiled, together, verdict
-from sandbox.graders.listing import Mark, is_test_file, marked_tests, uses_pytest
+from sandbox.graders.listing import is_test_file, marked_tests, uses_pytest
+from sandbox.graders.marks import Condition, Marks
 from sandbox.graders.needs import unseen
 from sandbox.jail.confinement import pytest_packages
 from sandbox.jail.session import Session, new_nonce
@@ -13,13 +14,17 @@ from sandbox.limits import RunLimits, resolve
 from schemas import NamedTest, TestVerdict, UnittestGrader, VerdictKind
 
 RESULT_BYTES = 4 << 20
-Listed = tuple[PlainTest, Mark]
+Listed = tuple[PlainTest, Marks]
 _KINDS = {
     "passed": VerdictKind.ACCEPTED,
     "failed": VerdictKind.WRONG_ANSWER,
+    "xfailed": VerdictKind.WRONG_ANSWER,
     "skipped": VerdictKind.WRONG_ANSWER,
+    "stopped": VerdictKind.WRONG_ANSWER,
     "error": VerdictKind.RUNTIME_ERROR,
 }
+_ORDER = ("passed", "xfailed", "skipped", "stopped", "failed", "error")
+"""xfailed, skipped: by a mark; stopped: by a skip in the test's middle. Of a parametrised test, the last one counts."""
 
 
 async def judge_suite(session: Session, grader: UnittestGrader) -> list[TestVerdict]:
@@ -62,11 +67,19 @@ async def _run(
     require_compiled(claimed, report, limits)
     limit = judgement.limit_reached(report, limits)
     results = reported(claimed)
+    for name in _tests_of(grader):
+        status, words = results.get(f"{name}::", ("", ""))
+        if status == "skipped":
+            raise TaskFault(f"{name} skips all its tests here: {words[-300:]}")
     verdicts: list[TestVerdict] = []
-    for test, mark in tests.values():
+    for test, marks in tests.values():
         status, words = results.get(test.name, (None, ""))
-        if mark == "maybe" and status == "skipped":
-            continue  # on a condition of the task's own
+        if status == "skipped" and _by_mark(marks.skip, test, "skipped"):
+            if not passed_too(claimed, test.name):
+                continue
+            status = "passed"
+        if status == "xfailed" and _by_mark(marks.xfail, test, "expected to fail"):
+            status = "passed"
         if status is not None:
             kind = _KINDS[status]
         elif limit is not None:
@@ -78,6 +91,13 @@ async def _run(
     if not verdicts:
         raise TaskFault("every test of the task's files is skipped here")
     return verdicts
+
+
+def _by_mark(condition: Condition, test: PlainTest, how: str) -> bool:
+    """Whether a mark of the task's own made a test end so, and not the answer; TaskFault where either may have."""
+    if condition == "unclear":
+        raise TaskFault(f"{test.name} is {how} on a condition that an answer could meet: mark it without one")
+    return condition in ("host", "always")
 
 
 def module_of(grader: UnittestGrader) -> str:
@@ -99,12 +119,12 @@ def listed(grader: UnittestGrader) -> dict[str, Listed]:
             marked = marked_tests(name, source, module_of(grader))
         except ValueError as error:
             raise TaskFault(f"a test file of the task does not parse: {error}") from error
-        for one, mark in marked.items():
+        for one, marks in marked.items():
             found = True
             about = special.pop(one, None) or NamedTest(id=one)
-            if mark != "skip":
+            if marks.skip != "always":
                 plain = PlainTest(one, grader.hidden or about.hidden, about.required, about.weight)
-                tests[one] = (plain, mark)
+                tests[one] = (plain, marks)
     if special:
         raise TaskFault(f"the task speaks of a test that its files do not hold: {next(iter(special))}")
     if not tests and found:
@@ -115,13 +135,18 @@ def listed(grader: UnittestGrader) -> dict[str, Listed]:
 
 
 def reported(claimed: claims.Claims) -> dict[str, tuple[str, str]]:
-    """Read the results by test id. Reported twice (a parametrised test): the first that did not pass."""
+    """Read the results by test id: of a test reported more than once (a parametrised one), the worst."""
     results: dict[str, tuple[str, str]] = {}
     for body in claimed.tests:
         one, status, words = json.loads(body)
-        if results.get(one, ("passed", ""))[0] == "passed":
+        if one not in results or _ORDER.index(status) > _ORDER.index(results[one][0]):
             results[one] = (status, words)
     return results
+
+
+def passed_too(claimed: claims.Claims, test: str) -> bool:
+    """Whether a parametrised test, some of which a mark skips, has passed with its other parameters."""
+    return any(json.loads(body)[:2] == [test, "passed"] for body in claimed.tests)
 
 
 def _message(claimed: claims.Claims) -> str:

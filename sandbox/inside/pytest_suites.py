@@ -19,6 +19,9 @@ class Collector:
         self.report = report
         self.collected = collected
         self.worst: dict[str, tuple[str, str]] = {}
+        self.marked: set[tuple[str, str]] = set()
+        """Items that a mark, and not the middle of a test, skips or expects to fail: (id, `skipped` or `xfailed`)."""
+        self.passed: set[str] = set()
         self.left: Counter[str] = Counter()
         """Items still to come, by test: one for every set of parameters."""
 
@@ -27,24 +30,43 @@ class Collector:
         self.collected()
         self.left.update(item.nodeid.split("[")[0] for item in session.items)
 
+    def pytest_runtest_setup(self, item: Any) -> None:
+        """Called by pytest before a test; its own marks have not been asked yet."""
+        from _pytest.skipping import evaluate_skip_marks, evaluate_xfail_marks
+
+        places = (item.obj, item.cls)
+        if evaluate_skip_marks(item) or any(getattr(one, "__unittest_skip__", False) for one in places):
+            self.marked.add((item.nodeid, "skipped"))
+        if evaluate_xfail_marks(item) or any(getattr(one, "__unittest_expecting_failure__", False) for one in places):
+            self.marked.add((item.nodeid, "xfailed"))
+
+    pytest_runtest_setup.pytest_impl = {"tryfirst": True}
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Called by pytest after each phase of each test."""
         status, words = self.worst.get(report.nodeid, ("passed", ""))
-        failed_as_expected = report.outcome == "skipped" and hasattr(report, "wasxfail")
-        if status == "passed" and report.outcome != "passed" and not failed_as_expected:
-            status = {"skipped": "skipped"}.get(report.outcome, "failed" if report.when == "call" else "error")
+        if status in ("passed", "xfailed") and report.outcome != "passed":
+            by_mark = "xfailed" if hasattr(report, "wasxfail") else "skipped"
+            stopped = by_mark if (report.nodeid, by_mark) in self.marked else "stopped"
+            status = stopped if report.outcome == "skipped" else "failed" if report.when == "call" else "error"
             words = str(report.longrepr)[-1500:]
         self.worst[report.nodeid] = (status, words)
         if report.when == "teardown":
             test = report.nodeid.split("[")[0]
             self.left[test] -= 1
-            if status != "passed" or self.left[test] == 0:  # passed only with its last parameters
+            if status != "passed":
                 self.report(test, status, words)
+            else:
+                self.passed.add(test)
+            if test in self.passed and self.left[test] == 0:  # passed only with its last parameters
+                self.report(test, "passed", "")
 
     def pytest_collectreport(self, report: Any) -> None:
         """Called by pytest for each file and class that it looked into."""
         if report.outcome == "failed" and report.nodeid:
             self.report(f"{report.nodeid.split('::')[0]}::", "error", str(report.longrepr)[-1500:])
+        elif report.outcome == "skipped" and report.nodeid:
+            self.report(f"{report.nodeid.split('::')[0]}::", "skipped", str(report.longrepr)[-1500:])
 
 
 def run_files(

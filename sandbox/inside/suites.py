@@ -57,13 +57,22 @@ class Result(unittest.TestResult):
             self.note("failed" if isinstance(err[1], AssertionError) else "error", err[1])
 
     def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
-        self.problem = ("skipped", reason)
+        self.problem = self.problem or ("skipped" if is_marked(test, "__unittest_skip__") else "stopped", reason)
+
+    def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        self.problem = self.problem or ("xfailed", "failed, as was expected")
 
     def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
         self.problem = ("failed", "passed, and was expected to fail")
 
     def note(self, status: str, error: BaseException) -> None:
         self.problem = self.problem or (status, described(error))
+
+
+def is_marked(test: Any, mark: str) -> bool:
+    """Whether unittest's decorators have marked a test or its class, as opposed to a skip in its middle."""
+    method = getattr(type(test), getattr(test, "_testMethodName", ""), None)
+    return bool(getattr(type(test), mark, False) or getattr(method, mark, False))
 
 
 def described(error: BaseException) -> str:
@@ -87,7 +96,7 @@ def run_suite(descriptors: "list[int]", process: Json) -> None:
     stand_in(folder, stand_ins.AnswerModule(module_name, remote, names))
 
     def report(test: str, status: str, message: str) -> None:
-        if remote.ended and status == "passed":
+        if remote.ended and status in ("passed", "xfailed"):
             status, message = "error", "the answer's process ended"
         message = message.replace(f"{folder}/", "")
         claims.write("test", json.dumps([test, status, message[: programs.MAX_MESSAGE]]).encode())
@@ -142,6 +151,9 @@ def run_file(name: str, report: Report) -> None:
     """Run every test of one file. A file that cannot be imported reports none: all its tests failed."""
     try:
         module = importlib.import_module(name.removesuffix(".py").replace("/", "."))
+    except unittest.SkipTest as error:
+        report(f"{name}::", "skipped", str(error))
+        return
     except BaseException as error:  # noqa: BLE001 - a result, whatever it is
         report(f"{name}::", "error", described(error))
         return
@@ -181,7 +193,7 @@ def run_one(test: str, function: "Callable[[], Any]", report: Report) -> None:
     try:
         function()
     except unittest.SkipTest as error:
-        report(test, "skipped", str(error))
+        report(test, "stopped", str(error))
     except AssertionError as error:
         report(test, "failed", described(error))
     except BaseException as error:  # noqa: BLE001 - a result, whatever it is

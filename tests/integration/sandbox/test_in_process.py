@@ -121,6 +121,73 @@ async def test_skips_and_expected_failures(judge: Judge) -> None:
     }
 
 
+PLANTS = """import os
+for path in ("/tmp/flag", "flag"):
+    open(path, "w").close()
+os.environ["FLAG"] = FLAG = "1"
+def __getattr__(name):
+    os.environ["FLAG"] = "1"
+    raise AttributeError(name)
+def f(x=0):
+    return -1
+"""
+UNMET = {
+    "a file": "import os\nBAD = os.path.exists('/tmp/flag')\n",
+    "a variable": "import os, solution\nhasattr(solution, 'g')\nBAD = 'FLAG' in os.environ\n",
+    "an attribute": "import solution\nBAD = hasattr(solution, 'FLAG')\n",
+    "a name that is missing": "try:\n    from solution import g\n    BAD = False\nexcept ImportError:\n    BAD = True\n",
+    "the module by its name": "import sys\nBAD = hasattr(sys.modules['solution'], 'FLAG')\n",
+}
+MARKED = {
+    "skipIf": "import unittest\nclass T(unittest.TestCase):\n    @unittest.skipIf(BAD, 'x')\n    def test_f(self):\n        self.assertEqual(f(), 1)\n",
+    "skipif": "import pytest\n@pytest.mark.skipif(BAD, reason='x')\ndef test_f():\n    assert f() == 1\n",
+    "xfail": "import pytest\n@pytest.mark.xfail(BAD, reason='x')\ndef test_f():\n    assert f() == 1\n",
+    "in the middle": "import pytest\ndef test_f():\n    if BAD:\n        pytest.xfail('x')\n    assert f() == 1\n",
+}
+
+
+@pytest.mark.parametrize("condition", UNMET)
+@pytest.mark.parametrize("mark", MARKED)
+async def test_no_answer_has_a_test_left_out(condition: str, mark: str, judge: Judge) -> None:
+    """What an answer can plant marks no test: it is wrong, or nobody can say; the plain test beside it is no 1.0."""
+    source = f"from solution import f\n{UNMET[condition]}{MARKED[mark]}\ndef test_plain():\n    assert True\n"
+    try:
+        result = await judge.judge(PLANTS, suite(source))
+    except TaskFault:
+        return
+    kinds = {test.name.rpartition("::")[2]: test.kind for test in result.tests}
+    assert kinds == {"test_f": VerdictKind.WRONG_ANSWER, "test_plain": VerdictKind.ACCEPTED}
+
+
+SOME = """import pytest, sys
+from solution import f
+@pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.skip), 2, pytest.param(9, marks=pytest.mark.xfail)])
+def test_f(x):
+    assert f(x) == x and x < 9
+"""
+
+
+async def test_marks_of_single_parameters(judge: Judge) -> None:
+    right = await judge.judge("def f(x):\n    return x\n", suite(SOME))
+    assert right.kind is VerdictKind.ACCEPTED
+    wrong = await judge.judge("def f(x):\n    return 1\n", suite(SOME))
+    assert wrong.kind is VerdictKind.WRONG_ANSWER
+
+
+async def test_a_skip_of_the_base_is_inherited(judge: Judge) -> None:
+    source = "import unittest\nfrom solution import f\n@unittest.skip('x')\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.fail()\nclass B(A):\n    def test_b(self):\n        self.fail()\nclass C(unittest.TestCase):\n    def test_c(self):\n        self.assertEqual(f(1), 1)\n"
+    result = await judge.judge("def f(x):\n    return x\n", suite(source))
+    assert [test.name.rpartition("::")[2] for test in result.tests] == ["test_c"]
+
+
+async def test_a_file_that_skips_itself_is_the_tasks_fault(judge: Judge) -> None:
+    with pytest.raises(TaskFault, match="skips all"):
+        await judge.judge(
+            "def f(x):\n    return x\n",
+            suite("import pytest\npytest.importorskip('nothing_like_it')\ndef test_a():\n    assert True\n"),
+        )
+
+
 async def test_files_that_skip_everything_are_the_tasks_fault(judge: Judge) -> None:
     with pytest.raises(TaskFault, match="every test"):
         await judge.judge(

@@ -4,7 +4,8 @@
 
 import pytest
 
-from sandbox.graders.listing import Mark, is_test_file, list_tests, marked_tests
+from sandbox.graders.listing import is_test_file, list_tests, marked_tests
+from sandbox.graders.marks import Marks
 from sandbox.graders.needs import unseen
 
 SOURCE = """
@@ -51,34 +52,79 @@ def test_names(name: str, holds: bool) -> None:
     assert is_test_file(name) is holds
 
 
-MARKS: list[tuple[str, Mark]] = [
-    ("@unittest.skip('why')\n    def test_a(self): ...", "skip"),
-    ("@unittest.skip\n    def test_a(self): ...", "skip"),
-    ("@pytest.mark.skip(reason='why')\n    def test_a(self): ...", "skip"),
-    ("@unittest.skipIf(sys.platform == 'win32', 'why')\n    def test_a(self): ...", "maybe"),
-    ("@pytest.mark.skipif(sys.version_info < (3, 20), reason='why')\n    def test_a(self): ...", "maybe"),
-    ("@unittest.skipUnless(HAVE, 'why')\n    def test_a(self): ...", "maybe"),
-    # a condition that the answer can meet is no mark
-    ("@unittest.skipUnless(hasattr(solution, 'f'), 'why')\n    def test_a(self): ...", ""),
-    ("@unittest.skipIf(f is None, 'why')\n    def test_a(self): ...", ""),
-    ("@unittest.skipIf(OURS, 'why')\n    def test_a(self): ...", ""),
-    ("@unittest.expectedFailure\n    def test_a(self): ...", ""),
-    ("def test_a(self): self.skipTest('why')", ""),
+MARKS: list[tuple[str, Marks]] = [
+    ("@unittest.skip('why')", Marks("always")),
+    ("@unittest.skip", Marks("always")),
+    ("@pytest.mark.skip(reason='why')", Marks("always")),
+    # what only the host decides
+    ("@unittest.skipIf(sys.platform == 'win32', 'why')", Marks("host")),
+    ("@pytest.mark.skipif(sys.version_info < (3, 20), reason='why')", Marks("host")),
+    ("@pytest.mark.skipif('sys.version_info < (3, 20)', reason='why')", Marks("host")),
+    ("@unittest.skipUnless(HAVE, 'why')", Marks("host")),
+    ("@unittest.skipUnless(numpy and not LATER, 'why')", Marks("host")),
+    ("@unittest.skipUnless(shutil.which('git'), 'why')", Marks("host")),
+    ("@windows", Marks("host")),
+    # what the answer decides is no mark
+    ("@unittest.skipUnless(hasattr(solution, 'f'), 'why')", Marks("answer")),
+    ("@unittest.skipIf(f is None, 'why')", Marks("answer")),
+    ("@unittest.skipIf(OURS, 'why')", Marks("answer")),
+    ("@unittest.skipUnless(HAS_G, 'why')", Marks("answer")),
+    ("@pytest.mark.skipif(\"hasattr(solution, 'BAD')\", reason='why')", Marks("answer")),
+    # what it may have decided
+    ("@unittest.skipIf(os.path.exists('/tmp/flag'), 'why')", Marks("unclear")),
+    ("@unittest.skipUnless(os.environ.get('NET'), 'why')", Marks("unclear")),
+    ("@unittest.skipIf(hasattr(BY_NAME, 'BAD'), 'why')", Marks("unclear")),
+    ("@online", Marks("unclear")),
+    # expected to fail
+    ("@unittest.expectedFailure", Marks(xfail="always")),
+    ("@pytest.mark.xfail", Marks(xfail="always")),
+    ("@pytest.mark.xfail(reason='why', strict=True)", Marks(xfail="always")),
+    ("@pytest.mark.xfail(sys.platform == 'win32', reason='why')", Marks(xfail="host")),
+    ("@pytest.mark.xfail(hasattr(solution, 'BAD'), reason='why')", Marks(xfail="answer")),
+    ("@pytest.mark.xfail('BAD' in os.environ, reason='why')", Marks(xfail="unclear")),
+    ("@pytest.mark.parametrize('x', [1, pytest.param(2, marks=pytest.mark.skip)])", Marks("host")),
+    ("@pytest.mark.parametrize('x', [1, pytest.param(2, marks=[pytest.mark.xfail])])", Marks(xfail="host")),
+    ("@pytest.mark.slow", Marks()),
 ]
+HEAD = """
+import os, shutil, sys, unittest, pytest, solution
+from solution import f
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    from solution import g
+    HAS_G = True
+except ImportError:
+    HAS_G = False
+HAVE = 1
+LATER = sys.version_info >= (3, 30)
+OURS = f(1) == 2
+BY_NAME = sys.modules["solu" + "tion"]
+windows = unittest.skipUnless(sys.platform == "win32", "why")
+online = pytest.mark.skipif(not os.environ.get("NET"), reason="why")
+"""
 
 
-@pytest.mark.parametrize(("method", "mark"), MARKS)
-def test_what_the_source_marks_as_skipped(method: str, mark: Mark) -> None:
-    head = "import sys, unittest, pytest, solution\nfrom solution import f\nHAVE = 1\nOURS = f(1) == 2\n"
-    source = f"{head}class T(unittest.TestCase):\n    {method}\n"
-    assert marked_tests("test_a.py", source) == {"test_a.py::T::test_a": mark}
+@pytest.mark.parametrize(("decorator", "marks"), MARKS)
+def test_what_the_source_marks(decorator: str, marks: Marks) -> None:
+    source = f"{HEAD}class T(unittest.TestCase):\n    {decorator}\n    def test_a(self): ...\n"
+    assert marked_tests("test_a.py", source) == {"test_a.py::T::test_a": marks}
+
+
+def test_a_skip_in_the_middle_is_no_mark() -> None:
+    source = f"{HEAD}def test_a():\n    pytest.skip('why')\n"
+    assert marked_tests("test_a.py", source) == {"test_a.py::test_a": Marks()}
 
 
 def test_marks_of_classes_and_files() -> None:
     one = "@unittest.skip('x')\nclass TestA:\n    def test_a(self): ...\ndef test_b(): ...\n"
-    assert list(marked_tests("test_a.py", one).values()) == ["skip", ""]
+    assert list(marked_tests("test_a.py", one).values()) == [Marks("always"), Marks()]
     every = "pytestmark = [pytest.mark.slow, pytest.mark.skip]\n" + one
-    assert list(marked_tests("test_a.py", every).values()) == ["skip", "skip"]
+    assert list(marked_tests("test_a.py", every).values()) == [Marks("always"), Marks("always")]
+    derived = one + "class TestB(TestA):\n    def test_c(self): ...\n"
+    assert marked_tests("test_a.py", derived)["test_a.py::TestB::test_c"] == Marks("always")
 
 
 @pytest.mark.parametrize(
