@@ -3,13 +3,14 @@
 import re
 
 from sandbox.comparing.numbers import TOLERANCE
-from sandbox.comparing.written import MAX_CHARACTERS, choice, number, said_choice
+from sandbox.comparing.written import MAX_CHARACTERS, choice, number, refuses, said_choice
 from sandbox.extraction.extract import without_thought
 from sandbox.extraction.fences import END_TOKEN
 from sandbox.extraction.patterns import PatternTimeout, find_first, find_last
 from sandbox.reward_rule import shorten
 from schemas import ExactGrader
 
+_FORMULA = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _MAX_BOXES = 20
@@ -33,7 +34,9 @@ def said(text: str, grader: ExactGrader) -> str | None:
     if grader.compare == "choice" and (letter := said_choice(text)) is not None:
         return letter
     lines = text.strip().splitlines()
-    return lines[-1].strip() if lines else ""
+    line = lines[-1].strip() if lines else ""
+    formulas = _FORMULA.findall(line) if grader.compare == "math" and not refuses(line) else []
+    return max(formulas[0]).strip() if len(formulas) == 1 else line
 
 
 def boxed(text: str) -> str | None:

@@ -39,7 +39,7 @@ def number(text: str) -> Fraction | None:
     if len(text) > MAX_CHARACTERS:
         return None
     plain = _plainly(text)
-    if (value := _value(plain)) is not None or _NOT.search(plain):
+    if (value := _value(plain)) is not None or refuses(plain):
         return value
     tail = plain[[0, *(found.end() for found in _LEADS_TO.finditer(plain))][-1] :]
     for part in (tail, plain):
@@ -47,6 +47,11 @@ def number(text: str) -> Fraction | None:
         if within:
             return _value(within[0].replace("$", "")) if len(within) == 1 else None
     return None
+
+
+def refuses(text: str) -> bool:
+    """Whether a sentence says what something is not."""
+    return _NOT.search(text) is not None
 
 
 def _plainly(text: str) -> str:
@@ -88,7 +93,7 @@ def choice(text: str) -> str | None:
     for form in (_ALONE.fullmatch(plain.rstrip("., ")), _LEADS.match(plain)):
         if form is not None:
             return form[1].upper()
-    if _NOT.search(plain):
+    if refuses(plain):
         return None
     marked = {(one or other).upper() for one, other in _MARKED.findall(text[:MAX_CHARACTERS])}
     letters = marked or set(_CAPITAL.findall(plain))

@@ -18,8 +18,8 @@ PROGRAM = r"""
 from math_verify import parse, verify
 
 def read(text):
-    found = parse("\\boxed{" + text + "}", parsing_timeout=None)
-    return found + parse(text, parsing_timeout=None)
+    # in a box all of it counts: of a plain text math-verify takes the last number, so that 2\sqrt{3} is 3 as well
+    return parse("\\boxed{" + text + "}", parsing_timeout=None)
 
 def same(text, answers):
     given = read(text)

@@ -45,6 +45,8 @@ async def judge_function(session: Session, grader: FunctionGrader) -> list[TestV
     for number, test in enumerate(grader.tests, 1):
         if not bytes(test.args).lstrip().startswith(b"["):
             raise TaskFault(f"`args` of test {number} is no JSON list: {shown_raw(bytes(test.args))}")
+        if grader.compare == "one_of" and not isinstance(read_json(bytes(test.expected)), list):
+            raise TaskFault(f"`expected` of test {number} is no list of right values, as `one_of` wants")
     checker = await open_checker(session, grader.checker) if grader.checker else None
     job = _Job(grader, Comparison(grader.compare, grader.tolerance), checker)
     calls = [await _call(session, grader, test, limits) for test in grader.tests]

@@ -44,9 +44,12 @@ def rewarded(found: Any, completion: str, task: Json) -> Any:
     if functions is None:
         return called(found, completion, task)
     weights = _first(found, "weights", "reward_weights") or [1.0] * len(functions)
-    parts = {function.__name__: _number(called(function, completion, task)) for function in functions}
-    total = sum(weight * part for weight, part in zip(weights, parts.values(), strict=True))
-    return {**parts, "reward": total}
+    parts = [_number(called(function, completion, task)) for function in functions]
+    total = sum(weight * part for weight, part in zip(weights, parts, strict=True))
+    names = [getattr(function, "__name__", type(function).__name__) for function in functions]
+    if len({*names, "reward"}) <= len(names):  # some have one name, or that of the whole
+        names = [f"{name} {number}" for number, name in enumerate(names, 1)]
+    return {**dict(zip(names, parts, strict=True)), "reward": total}
 
 
 def called(function: Any, completion: str, task: Json) -> Any:
@@ -58,7 +61,7 @@ def called(function: Any, completion: str, task: Json) -> Any:
         value = _finished(function(**_only(_columns(completion, task), names, every=every)))
         return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
     if "solution_str" in names:
-        given = {"data_source": None, "ground_truth": None, "extra_info": None, **task, "solution_str": completion}
+        given = {"data_source": None, "extra_info": None, **task, "solution_str": completion}
         return _scored(_finished(function(**_only(given, names, every=every))))
     if "completion" in names and names != {"completion", "task"} and names <= _VERIFIERS:
         return _finished(function(**_only(_of_verifiers(completion, task), names, every=every)))
@@ -81,7 +84,7 @@ def _columns(completion: str, task: Json) -> Json:
     chat = isinstance(task.get("prompt"), list)
     said = [[{"role": "assistant", "content": completion}]] if chat else [completion]
     columns = {name: [value] for name, value in task.items() if name != "prompt"}
-    return {**columns, "prompts": [task.get("prompt", "")], "completions": said, "completion_ids": [[]]}
+    return {**columns, "prompts": [task.get("prompt", "")], "completions": said}
 
 
 def _only(given: Json, names: "set[str]", *, every: bool) -> Json:

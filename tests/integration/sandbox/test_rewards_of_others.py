@@ -82,6 +82,8 @@ rubric = Rubric(funcs=[right, short], weights=[1.0, 0.2])
             {"answer": "x"},
             1.5,
         ),
+        ("fs = [lambda completion, answer: 1.0, lambda completion, answer: 0.5]", "fs", {"answer": "x"}, 1.5),
+        ("def reward(completions, **kw): return [0.5]\nfs = [reward]", "fs", {}, 0.5),
     ],
 )
 async def test_they_run_as_they_are(
@@ -104,6 +106,10 @@ async def test_the_parts_of_a_rubric_are_components(judge: Judge) -> None:
         "def f(solution_str): return {'acc': 1}",
         "def f(completion, answer): raise KeyError('x')",
         "f = 3",
+        # what the task does not have is asked for
+        "def f(data_source, solution_str, ground_truth): return float(solution_str == ground_truth)",
+        "def f(completions, answer, **kw): return [1.0]",
+        "def f(completions, completion_ids, **kw): return [float(len(ids) < 10) for ids in completion_ids]",
     ],
 )
 async def test_what_gives_no_number_is_no_reward(program: str, judge: Judge) -> None:
