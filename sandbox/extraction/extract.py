@@ -6,11 +6,15 @@ from functools import cache
 
 from sandbox.extraction.fences import END_TOKEN, TAG, Block, Fenced, lines_of, read
 from sandbox.extraction.patterns import find_last
+from sandbox.extraction.pieces import completed
 from sandbox.languages.languages import LANGUAGES
 from schemas import ExtractPattern, ExtractRule
 
 _THOUGHT = re.compile(r"(?<![\"'`\\])</think(?:ing)?>(?![\"'`])")
 _OPEN_THOUGHT = re.compile(r"\s*<think(?:ing)?>")
+_OTHER_THOUGHT = re.compile(
+    r"\s*(?:<(reasoning|thought|scratchpad|analysis)>.*?</\1>|\[THINK\].*?\[/THINK\])", re.DOTALL
+)
 _FILES = {"diff": ("diff", "patch", "json")}
 """What is no language of ours, but asked for: the files of a project."""
 _OTHERS = frozenset(
@@ -63,7 +67,10 @@ _OTHERS = frozenset(
 _PLAIN = frozenset({"", "code", "text", "txt", "plaintext", "program", "solution"})
 _TAGS = (("<answer>", "</answer>"), ("<code>", "</code>"), ("<solution>", "</solution>"), ("[python]", "[/python]"))
 _ON_ONE_LINE = re.compile(r"(`+)([^`\n]+)\1")
-_PROSE = re.compile(r"[ \t]*(?:[A-Z][^=(){}\[\];<>]*(?:[.!?:]|\w)|[-*] [A-Z].*|#{1,6} [A-Z].*[a-z]|\*\*.*\*\*:?)\s*$")
+_PROSE = re.compile(r"(?:[A-Z][^=(){}\[\];<>]*(?:[.!?:]|\w)|[A-Z][^={}\[\];<>]*[.!?]|[-*] [A-Z].*)\s*$")
+_HEADING = re.compile(
+    r"(?:#{1,6} [A-Z].*[a-z]|\*\*.*\*\*:?|\d{1,2}[.)] +[A-Z*`].*|\$[^$]+\$.*|[A-Z][a-z]+(?: [a-z]+){0,3}:)\s*$"
+)
 _STATEMENT = re.compile(
     r"\s*(?:from\s+[\w.]+\s+import\s|import\s+\w[\w., ]*$|(?:async\s+)?def\s+\w+\s*[(\[]|class\s+\w+\s*[:(\[]"
     r"|@\w|#|\"\"\"|'''|(?:if|while|for|with|try|elif|else|match|except|finally)\b.*:\s*(?:#.*)?$|return\b"
@@ -106,9 +113,12 @@ def extract_program(
 
 def without_thought(text: str) -> str:
     """What stands after the last `</think>`; nothing, where a thought was begun and not ended."""
+    text = text.removeprefix("\ufeff")
     ends = list(_THOUGHT.finditer(text))
     if ends:
         return text[ends[-1].end() :]
+    if (other := _OTHER_THOUGHT.match(text)) is not None:
+        return text[other.end() :]
     return "" if _OPEN_THOUGHT.match(text) else text
 
 
@@ -159,18 +169,18 @@ def _chosen(fenced: Fenced, blocks: list[Block], language: str, names: Sequence[
     wanted = {name.partition(".")[0].removesuffix("()") for name in names} - {""}
     if not wanted or language != "python":
         return preferred[-1].body
-    bodies = [block.body for block in preferred]
-    others = [block for block in blocks if block not in preferred and block.name in (*_PLAIN, *_fences(language))]
-    last = _unfenced(fenced.after, language)
-    for group in ([*bodies, last], [block.body for block in others]):
-        counted = [len(wanted & _defined(body)) for body in group]
-        if any(counted):
-            best = max(counted)
-            together = wanted & _defined("".join(bodies))
-            if best < len(wanted) and len(together) > best and group[0] == bodies[0]:
-                return "\n".join(bodies)  # told in pieces
-            return group[len(group) - 1 - counted[::-1].index(best)]
-    return preferred[-1].body
+    named = [block for block in blocks if block in preferred or block.name in (*_PLAIN, *_fences(language))]
+    complete = [block for block in named if block.closed]
+    bodies = [*(block.body for block in complete or named), _unfenced(fenced.after, language)]
+    counted = [len(wanted & _defined(body)) for body in bodies]
+    best = max(counted)
+    if best == 0:
+        return preferred[-1].body
+    pieces = "\n".join(block.body for block in preferred)
+    if best < len(wanted) and len(wanted & _defined(pieces)) > best:
+        return pieces
+    last = len(bodies) - 1 - counted[::-1].index(best)
+    return completed(bodies[last], bodies[:last])
 
 
 def _defined(program: str) -> set[str]:
@@ -223,5 +233,7 @@ def _tagged(text: str) -> str:
 
 
 def _is_prose(line: str) -> bool:
-    """Whether a line is a sentence: three words or more, and none of a program's signs."""
-    return line[:1] not in " \t" and _PROSE.match(line) is not None and len(line.split()) >= 3
+    """Whether a line is a sentence of three words or more with none of a program's signs, or a heading."""
+    if line[:1] in " \t":
+        return False
+    return _HEADING.match(line) is not None or (_PROSE.match(line) is not None and len(line.split()) >= 3)

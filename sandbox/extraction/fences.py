@@ -18,6 +18,7 @@ END_TOKEN = re.compile(r"<\|\w+\|>|<｜[^｜\n]{1,40}｜>|</s>|<end_of_turn>|<eo
 TAG = re.compile(r"</?[A-Za-z][\w-]*>|\[/?(?:PYTHON|ANSWER)\]")
 _STRING = re.compile(r"#[^\n]*|\"\"\"|'''|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.)*'?", re.DOTALL)
 _MARKDOWN = frozenset({"markdown", "md"})
+_SHORTEST = 3
 _CLOSING_INDENT = 4
 """A mark that stands this much further in than the block's own is part of the content."""
 
@@ -164,8 +165,20 @@ def read(text: str, known: frozenset[str], looks_like_code: Callable[[str], bool
         else:
             block.lines.append(lines[number])
             inside.read(lines[number])
+    if block is not None and len(block.mark) > _SHORTEST:
+        _end_at_shorter(block)
     found = [inner for one in blocks for inner in _within(one, known, looks_like_code, strings=strings)]
     return Fenced(found, before, prefilled, "".join(lines[after:]) if block is None else "")
+
+
+def _end_at_shorter(block: Block) -> None:
+    """End a block that was never closed at its last bare mark, which is shorter than its own."""
+    for number in range(len(block.lines) - 1, -1, -1):
+        mark = _mark(block.lines[number])
+        if mark is not None and mark.bare and mark.alone and mark.mark[0] == block.mark[0]:
+            block.closed = True
+            del block.lines[number:]
+            return
 
 
 def _marks(lines: list[str], looks_like_code: Callable[[str], bool], *, strings: bool) -> list[_Mark | None]:

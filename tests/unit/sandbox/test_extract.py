@@ -1,5 +1,7 @@
 """The program inside a model's answer."""
 
+# ruff: noqa: E501 - an answer a line
+
 import pytest
 
 from sandbox.extraction.extract import extract_program
@@ -111,7 +113,17 @@ FOUND = {
     "a file's name for a language": f"{fenced(ADD, 'add.py')}",
     "within markdown": f"````markdown\n# Add\n\n{fenced(ADD)}````\n",
     "within markdown, three marks": f"```markdown\n# Add\n\n{fenced(ADD)}```\n",
+    "four marks, closed by three": f"````python\n{ADD}```\n",
+    "a draft, then the final without a name": f"{fenced(WRONG)}Better:\n{fenced(ADD, '')}",
+    "an import told before": f"{fenced('import operator' + chr(10))}{fenced('def add(a, b):' + chr(10) + '    return operator.add(a, b)' + chr(10))}",
+    "a helper told before": f"{fenced('def plus(a, b):' + chr(10) + '    return a + b' + chr(10) + 'print(undefined)' + chr(10))}{fenced('def add(a, b):' + chr(10) + '    return plus(a, b)' + chr(10))}",
+    "another kind of thought": f"<reasoning>\n{fenced(WRONG)}</reasoning>\n{fenced(ADD)}",
+    "a byte order mark": f"\ufeff{ADD}",
     # no fences
+    "a numbered list ahead": f"1. First, define the function.\n2. Then add.\n\n{ADD}",
+    "a heading ahead": f"**Solution**\n\n{ADD}",
+    "a formula behind": f"{ADD}\n$O(1)$ time, $O(1)$ space.",
+    "a sentence with brackets behind": f"{ADD}\nThis runs in constant time (see above).",
     "sentences around it": f"Here is the function you want:\n\n{ADD}\nIt adds two numbers.",
     "no fences, end token": f"{ADD}<|endoftext|>",
     "no fences, tags": f"<answer>\n{ADD}</answer>",
