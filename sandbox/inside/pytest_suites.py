@@ -40,8 +40,6 @@ class Collector:
         if evaluate_xfail_marks(item) or any(getattr(one, "__unittest_expecting_failure__", False) for one in places):
             self.marked.add((item.nodeid, "xfailed"))
 
-    pytest_runtest_setup.pytest_impl = {"tryfirst": True}
-
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Called by pytest after each phase of each test."""
         status, words = self.worst.get(report.nodeid, ("passed", ""))
@@ -89,4 +87,5 @@ def run_files(
         "-c",
         "/dev/null",
     ]
+    pytest.hookimpl(tryfirst=True)(Collector.pytest_runtest_setup)
     pytest.main([*arguments, *names], plugins=[Collector(report, collected)])
