@@ -47,14 +47,15 @@ def _final(answer: Any) -> str:
     text = str(answer).strip()
     if _is_json_object(text):
         raise ValueError("JSON of its own form is no answer to compare: map `grader` in place of `answer`")
-    found = find_last(FINAL_ANSWER, text)
-    if not found:
-        raise ValueError("there is no answer in it")
-    if "\n" in text and find_last(_ANY_MARK, text) is None:
+    marked = re.search(_ANY_MARK, text) is not None
+    if "\n" in text and not marked:
         raise ValueError(
             r"several lines, and the answer is not marked in them (\boxed{…}, #### …, <answer>…</answer>, Answer: …): "
             "map `grader` in place of `answer`"
         )
+    found = find_last(FINAL_ANSWER, text) if marked else text
+    if not found:
+        raise ValueError("there is no answer in it")
     return found.strip()
 
 

@@ -8,7 +8,7 @@ nulls are what they are in JSONL.
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from datetime import date, datetime, time
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,27 +25,32 @@ _JUDGED = ("args", "expected")
 _FREE = ("metadata", "task")
 
 
-def parquet_rows(stream: IO[bytes]) -> Iterator[Row | Unreadable]:
-    """Every row. A row group that cannot be read costs its rows. Raises ValueError or OSError for no Parquet at all."""
+def parquet_rows(stream: IO[bytes], wanted: Container[str] | None = None) -> Iterator[Row | Unreadable]:
+    """Every row. A row group that cannot be read costs its rows. Raises ValueError or OSError for no Parquet at all.
+
+    `wanted`: columns of data in a form of its own: only those are read, and nulls stay; None: the rows are prompts.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(stream)
+    names = file.schema_arrow.names
+    read = None if wanted is None else [name for name in names if name in wanted] or names[:1]
     begin = 0
     for group in range(file.num_row_groups):
         number = begin
         count = file.metadata.row_group(group).num_rows
         begin += count
         try:
-            for batch in file.iter_batches(batch_size=256, row_groups=[group]):
-                yield from _batch_rows(batch, number)
+            for batch in file.iter_batches(batch_size=256, row_groups=[group], columns=read):
+                yield from _batch_rows(batch, number, wanted, names)
                 number += batch.num_rows
         except (OSError, pa.ArrowException) as error:
             lost = begin - number
             yield Unreadable(number + 1, f"{lost} rows from here on cannot be read: {error}")
 
 
-def arrow_rows(stream: IO[bytes]) -> Iterator[Row | Unreadable]:
+def arrow_rows(stream: IO[bytes], wanted: Container[str] | None = None) -> Iterator[Row | Unreadable]:
     """Every row of an Arrow stream (Hugging Face's `datasets` writes them) or file; a cut one gives the rows before."""
     import pyarrow as pa
 
@@ -56,7 +61,7 @@ def arrow_rows(stream: IO[bytes]) -> Iterator[Row | Unreadable]:
     number = 0
     try:
         for batch in _batches(stream) if of_file else pa.ipc.open_stream(stream):
-            yield from _batch_rows(batch, number)
+            yield from _batch_rows(batch, number, wanted, batch.schema.names)
             number += batch.num_rows
     except (OSError, pa.ArrowException) as error:
         yield Unreadable(number + 1, f"the file breaks off or is damaged here: {error}")
@@ -72,26 +77,32 @@ def _batches(stream: IO[bytes]) -> "Iterator[pa.RecordBatch]":
     return (file.get_batch(place) for place in range(file.num_record_batches))
 
 
-def _batch_rows(batch: "pa.RecordBatch", before: int) -> Iterator[Row | Unreadable]:
+def _batch_rows(
+    batch: "pa.RecordBatch", before: int, wanted: Container[str] | None, names: Sequence[str]
+) -> Iterator[Row | Unreadable]:
+    """Each row as an object of all `names`, those that are not wanted as null, where the form is not a prompt's."""
+    if wanted is not None:
+        batch = batch.select([name for name in batch.schema.names if name in wanted])
+    others = [] if wanted is None else [json.dumps(name).encode() + b": null" for name in names if name not in wanted]
     for place in range(batch.num_rows):
         number = before + place + 1
         try:
-            yield Row(number, _row(batch.slice(place, 1)))
+            yield Row(number, _row(batch, place, others, of_prompts=wanted is None))
         except (ValueError, UnicodeDecodeError) as error:
             yield Unreadable(number, str(error))
 
 
-def _row(one: "pa.RecordBatch") -> bytes:
+def _row(batch: "pa.RecordBatch", place: int, others: list[bytes], *, of_prompts: bool) -> bytes:
     """The row as JSON text. Raises ValueError, which names the column."""
-    fields: list[bytes] = []
-    for field, column in zip(one.schema, one.columns, strict=True):
+    fields = list(others)
+    for field, column in zip(batch.schema, batch.columns, strict=True):
         try:
-            (value,) = column.to_pylist(maps_as_pydicts="strict")
-            if value is None:
+            (value,) = column.slice(place, 1).to_pylist(maps_as_pydicts="strict")
+            if value is None and of_prompts:
                 continue
             text = _json_text(value) if field.name in NESTED and isinstance(value, str) else None
             if text is None:
-                plain = _plain(value, field.type, free=field.name in _FREE)
+                plain = _plain(value, field.type, free=not of_prompts or field.name in _FREE)
                 text = json.dumps(plain, allow_nan=False).encode()
         except (ValueError, TypeError, UnicodeDecodeError) as error:
             raise ValueError(f"column `{field.name}`: {error}") from error

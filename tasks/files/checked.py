@@ -79,7 +79,7 @@ class CheckedPrompts:
         """Read and check all files. Raises UnreadableData for one that cannot be read at all, or holds nothing."""
         for file in files_of(self.path):
             before = self.lines
-            for row in rows_of(file):
+            for row in rows_of(file, self.columns.names if self.columns else None):
                 self.lines += 1
                 try:
                     self._accept(row, f"{file}:{row.number}")
@@ -89,6 +89,8 @@ class CheckedPrompts:
                         self.refusals.append(Refusal(file, row.number, str(error)))
             if self.lines == before:
                 raise UnreadableData(f"{file}: no prompt in it: the file is empty")
+        if self.accepted and self.columns is not None and self.columns.unseen:
+            raise UnreadableData(f"{self.path}: no row has the column that `{min(self.columns.unseen)}` is mapped to")
 
     def _accept(self, row: Row | Unreadable, where: str) -> None:
         if isinstance(row, Unreadable):

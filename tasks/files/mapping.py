@@ -12,7 +12,7 @@ right answer, as `answer.py` finds and compares it. A text for `messages` is the
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -30,15 +30,22 @@ _HOLE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 Row = Mapping[str, msgspec.Raw]
 
 
-class _NullCell(SchemaError):
-    """A cell without a value: the field that it is for has its default, where there is one."""
+class _NoCell(SchemaError):
+    """A cell that is not there, or null: the field that it is for has its default, where there is one."""
+
+    def __init__(self, words: str, *, there: bool) -> None:
+        super().__init__(words)
+        self.there = there
 
 
 class ColumnMap:
-    """A map from a prompt's fields to columns. Raises ValueError for one that makes no sense."""
+    """A map from a prompt's fields to columns, for one reading of files."""
 
     def __init__(self, fields: Mapping[str, Any], domain: str | None = None) -> None:
-        """`domain`: of all prompts, unless the map says it; a column of that name is the data's own affair then."""
+        """`domain`: of all prompts, unless the map says it; a column of that name is the data's own affair then.
+
+        Raises ValueError for a map that makes no sense.
+        """
         unknown = sorted(fields.keys() - FIELDS - {"answer"})
         if unknown:
             raise ValueError(f"a prompt has no field `{unknown[0]}`; fields: answer, {', '.join(sorted(FIELDS))}")
@@ -51,6 +58,10 @@ class ColumnMap:
                 )
         self._fields = fields
         self._domain = domain
+        self.names = FIELDS | {name for value in fields.values() for name in _names(value, named=True)}
+        """The columns that are looked at."""
+        self.unseen = set(fields)
+        """Fields whose columns no row had yet."""
 
     def prompt(self, text: bytes) -> bytes:
         """The row as a prompt's JSON text. Raises SchemaError, which names the column."""
@@ -72,10 +83,13 @@ class ColumnMap:
         for field, value in self._fields.items():
             try:
                 found[field] = _filled(value, row, named=True)
-            except _NullCell:
+            except _NoCell as error:
                 if field in _NEEDED:
                     raise
                 found.pop(field, None)
+                if not error.there:
+                    continue
+            self.unseen.discard(field)
         if "messages" in found:
             found["messages"] = chat(found["messages"])
         if "answer" in found:
@@ -101,6 +115,17 @@ def parsed_map(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def _names(template: Any, *, named: bool = False) -> Iterator[str]:
+    """The columns in a template: of `a.b`, the column of that name and `a`."""
+    if isinstance(template, str):
+        paths = _HOLE.findall(template) or ([template] if named else [])
+        yield from (name for path in paths for name in (path, path.partition(".")[0]))
+    elif isinstance(template, Mapping):
+        yield from (name for inner in template.values() for name in _names(inner))
+    elif isinstance(template, Sequence):
+        yield from (name for inner in template for name in _names(inner))
+
+
 def _filled(template: Any, row: Row, *, named: bool = False) -> Any:
     """The template with cells in it. `named`: a text without a hole is a column's name."""
     if isinstance(template, str):
@@ -121,11 +146,11 @@ def _cell(row: Row, path: str) -> msgspec.Raw:
     if value is None:
         for name in path.split("."):
             if name not in inside:
-                raise SchemaError(f"there is no column `{path}`, but: {', '.join(row)}")
+                raise _NoCell(f"there is no column `{path}`, but: {', '.join(row)}", there=False)
             value = inside[name]
             inside = _object(value)
     if value is None or bytes(value) == b"null":
-        raise _NullCell(f"column `{path}` is null")
+        raise _NoCell(f"column `{path}` is null", there=True)
     return value
 
 

@@ -15,7 +15,7 @@ KINDS = (".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
 _COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
 _ABOUT = ("dataset_info.json", "dataset_infos.json", "state.json", "config.json")
 """What stands beside data and is none."""
-_SPLIT = re.compile(r"(train|test|validation|valid|val|dev|eval)(?![a-z])")
+_SPLIT = re.compile(r"(?<![a-z])(train|test|validation|valid|val|dev|eval)(?![a-z])")
 
 
 def files_of(path: str) -> list[str]:
@@ -68,10 +68,10 @@ def _data(folder: str, files: list[str]) -> list[str]:
     found = [
         file for file, name in names.items() if suffix(name) in KINDS and name[0] not in "._" and name not in _ABOUT
     ]
-    splits = sorted({match[1] for file in found if (match := _SPLIT.match(names[file]))})
+    splits = sorted({match[1] for file in found if (match := _SPLIT.search(names[file]))})
     if len(splits) > 1:
         raise UnreadableData(
-            f"{folder} has files of {' and '.join(splits)}: give one, {folder.rstrip('/')}/{splits[-1]}*"
+            f"{folder} has files of {' and '.join(splits)}: give one, {folder.rstrip('/')}/*{splits[-1]}*"
         )
     return found
 

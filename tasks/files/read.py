@@ -4,7 +4,7 @@ import bz2
 import gzip
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any
@@ -22,18 +22,21 @@ _CUT = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 """What a stream raises that ends too early, or whose bytes are damaged."""
 
 
-def rows_of(file: str) -> Iterator[Row | Unreadable]:
-    """Every row of a file. Raises UnreadableData where there is no such file, or one of another kind."""
+def rows_of(file: str, wanted: Container[str] | None = None) -> Iterator[Row | Unreadable]:
+    """Every row of a file, of which only `wanted` columns are needed; None: they are prompts.
+
+    Raises UnreadableData where there is no such file, or one of another kind.
+    """
     if suffix(file) not in ("", *KINDS):
         raise UnreadableData(f"{file}: no kind of file that is known here; give {READABLE}")
     try:
         with open_file(file) as opened:
             stream, head = _opened(opened)
             if head.startswith(b"PAR1"):
-                yield from parquet_rows(opened)
+                yield from parquet_rows(opened, wanted)
                 return
             if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-                yield from arrow_rows(opened)
+                yield from arrow_rows(opened, wanted)
                 return
             if suffix(file) in (".parquet", ".arrow") and not head.lstrip().startswith((b"{", b"[")):
                 raise UnreadableData(f"{file}: cannot be read: no {suffix(file)[1:].capitalize()} file")

@@ -2,6 +2,8 @@
 
 import json
 import random
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from schemas import ExactGrader, FunctionGrader, Message, Prompt, PythonGrader
 from schemas.codec import encode
 from schemas.topics import prompts_topic
+from tasks.errors import UnreadableData
 from tasks.files.checked import CheckedPrompts
 from tasks.files.mapping import ColumnMap, parsed_map
 
@@ -155,6 +158,33 @@ def test_a_null_cell_leaves_a_field_its_default(tmp_path: Path) -> None:
     prompt = one(tmp_path, {"question": "?", "answer": "4", "extra": None, "n": None}, fields)
     assert (prompt.metadata, prompt.id) == ({}, None)
     assert one(tmp_path, {"question": "?", "answer": "4", "id": None}, QA).id is None
+
+
+def test_a_cell_that_some_rows_lack_leaves_its_default_in_every_form(tmp_path: Path) -> None:
+    rows = [{"question": "?", "answer": "4"}, {"question": "?", "answer": "5", "extra": {"a": 1}}]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pq.write_table(pa.Table.from_pylist([{"extra": None, **row} for row in rows]), tmp_path / "p.parquet")
+    for name in ("p.jsonl", "p.parquet"):
+        found, refusals = read(tmp_path / name, {**QA, "metadata": "extra"})
+        assert ([prompt.metadata for prompt in found], refusals) == ([{}, {"a": 1}], []), name
+        with pytest.raises(UnreadableData, match="no row has the column that `metadata` is mapped to"):
+            read(tmp_path / name, {**QA, "metadata": "extar"})
+
+
+def test_columns_that_are_not_mapped_cost_nothing(tmp_path: Path) -> None:
+    odd = {"image": b"\x89PNG\xff", "price": Decimal("1.5"), "lasts": timedelta(1), "type": 7, "schema_version": "x"}
+    table = pa.Table.from_pylist([{"question": "?", "answer": "4", **odd}])
+    pq.write_table(table, tmp_path / "p.parquet")
+    with pa.ipc.new_stream(tmp_path / "p.arrow", table.schema) as stream:
+        stream.write_table(table)
+    for name in ("p.parquet", "p.arrow"):
+        (prompt,), _ = read(tmp_path / name, QA)
+        assert prompt.messages == user("?")
+        _, (reason,) = read(tmp_path / name, {**QA, "answer": "image"})
+        assert "column `image`" in reason
+        _, (reason,) = read(tmp_path / name, {**QA, "answer": "answers"})
+        assert "no column `answers`, but: " in reason
+        assert all(column in reason for column in (*odd, "question", "answer"))
 
 
 @pytest.mark.parametrize(

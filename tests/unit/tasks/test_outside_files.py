@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas import FunctionGrader, Prompt
+from schemas.codec import encode
+from schemas.topics import prompts_topic
 from tasks.errors import UnreadableData
 from tasks.files.checked import CheckedPrompts
 
@@ -208,3 +210,30 @@ def test_the_same_rows_as_jsonl_and_as_parquet_are_equal_byte_for_byte(tmp_path:
             assert (bytes(one.args), bytes(one.expected)) == (bytes(other.args), bytes(other.expected))
         assert repr(left.metadata) == repr(right.metadata)
         assert (left.id, left.messages) == (right.id, right.messages)
+
+
+def test_native_rows_of_parquet_are_equal_byte_for_byte_or_refused(tmp_path: Path) -> None:
+    chance = random.Random(3)
+
+    def argument() -> dict[str, Any]:
+        some = {"n": chance.randint(-(2**62), 2**62), "x": chance.uniform(-9, 9), "t": chance.choice(("é", "", "null"))}
+        within = [chance.choice((None, 1, 2**40)) for _ in range(chance.randrange(3))]  # Arrow adds none to a list
+        return {**some, "list": within, "k": None if chance.random() < 0.3 else "k"}
+
+    rows: list[dict[str, Any]] = []
+    for number in range(200):
+        tests = [{"args": [argument()], "expected": chance.randint(0, 9)} for _ in range(chance.randint(1, 3))]
+        grader = {"kind": "function", "entry_point": "f", "tests": tests}
+        rows.append(row(number, grader=grader, metadata={"a": [argument()["n"]], "b": {"é": chance.random()}}))
+    nulls = {n for n, one in enumerate(rows) if any(test["args"][0]["k"] is None for test in one["grader"]["tests"])}
+    assert 20 < len(nulls) < 180
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet", row_group_size=77)
+    as_lines, _ = read(tmp_path / "p.jsonl")
+    as_table, refusals = read(tmp_path / "p.parquet")
+    topic = prompts_topic("d")
+    assert [encode(one, topic) for one in as_table] == [
+        encode(one, topic) for n, one in enumerate(as_lines) if n not in nulls
+    ]
+    assert [number - 1 for number, _ in refusals] == sorted(nulls)
+    assert all("`k` is null in a test" in reason for _, reason in refusals)

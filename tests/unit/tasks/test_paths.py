@@ -53,10 +53,13 @@ def test_a_refusal_names_the_file_of_the_folder(tmp_path: Path) -> None:
 def test_training_and_test_files_of_a_folder_are_not_mixed(tmp_path: Path) -> None:
     for name in ("train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl", "test-00000-of-00001.jsonl"):
         write(tmp_path / name, 1)
-    with pytest.raises(UnreadableData, match=r"has files of test and train: give one, .*/train\*"):
+    with pytest.raises(UnreadableData, match=r"has files of test and train: give one, .*/\*train\*"):
         files_of(str(tmp_path))
     assert names(f"{tmp_path}/train*") == ["train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl"]
-    (tmp_path / "test-00000-of-00001.jsonl").rename(tmp_path / "training.jsonl")
+    (tmp_path / "test-00000-of-00001.jsonl").rename(tmp_path / "gsm8k_test.jsonl.gz")
+    with pytest.raises(UnreadableData, match="has files of test and train"):
+        files_of(str(tmp_path))
+    (tmp_path / "gsm8k_test.jsonl.gz").rename(tmp_path / "training-contest.jsonl")
     assert len(files_of(str(tmp_path))) == 3
 
 
