@@ -12,7 +12,6 @@ WireError
 ├── LogUnidentified           the log has no identity yet: `headwater topics apply` comes first
 ├── SnapshotMismatch          bytes of a snapshot are not those its manifest names
 ├── StorageFailed            the run's storage cannot be reached, read or written
-├── BlobMismatch              a blob's bytes are not those of its digest
 └── BrokerFailed              a broker that we started did not come up, or cannot be started here
 """
 
@@ -76,10 +75,6 @@ class SnapshotMismatch(WireError):
 
 class StorageFailed(WireError):
     """The storage of a run did not do what was asked of it."""
-
-
-class BlobMismatch(WireError):
-    """A blob has other bytes than its digest says."""
 
 
 class BrokerFailed(WireError):

@@ -65,10 +65,6 @@ class Position(msgspec.Struct, kw_only=True):
     drain_reason: str = ""
 
     @property
-    def groups_trained(self) -> int:
-        return self.outcomes.get(Outcome.TRAINED, 0)
-
-    @property
     def policy_version(self) -> PolicyVersion:
         return PolicyVersion(self.incarnation, self.version)
 

@@ -123,11 +123,6 @@ class Comparison:
         return not left
 
 
-def same_value(actual: Any, expected: Any) -> bool:
-    """Compare as a task does that says nothing about it."""
-    return Comparison().accepts(actual, expected)
-
-
 def written(key: Any) -> tuple[str, ...]:
     """Write a key as JSON does; a float that is whole also as the int that it equals in Python. None: no JSON."""
     if isinstance(key, str):

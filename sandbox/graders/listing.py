@@ -14,17 +14,10 @@ def is_test_file(name: str) -> bool:
     return base.endswith(".py") and (base.startswith("test_") or base.endswith("_test.py"))
 
 
-def list_tests(name: str, source: str) -> list[str]:
-    """Return the ids of a file's tests, in its order: `file::Class::method`, `file::function`.
-
-    ValueError if the file does not parse.
-    """
-    return list(marked_tests(name, source))
-
-
 def marked_tests(name: str, source: str, module: str = "solution") -> dict[str, Marks]:
-    """Return the ids of a file's tests with what the file marks them as. ValueError if the file does not parse.
+    """Return the ids of a file's tests, in its order, with what the file marks them as.
 
+    An id is `file::Class::method` or `file::function`. ValueError if the file does not parse.
     module: the name by which the file imports the answer.
     """
     try:

@@ -1,6 +1,6 @@
 """The rollout worker's decisions: what of a generation is left to sample, and what a sample is on the log. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from schemas import FinishReason, Generation, PolicyVersion, Rollout, Task, TokenSpan, Unscorable, UnscorableReason
 from schemas.ids import rollout_digest, rollout_id
@@ -8,14 +8,6 @@ from schemas.tokens import pack_logprobs, pack_token_ids
 from schemas.topics import ROLLOUTS
 from streams.rollout.engines.base import Completion
 from wire.kafka.records import Outgoing
-
-
-def found_samples(rollouts: Iterable[Rollout]) -> dict[str, set[int]]:
-    """Group id -> the sample indices that are on the log: what a scan on takeover found."""
-    found: dict[str, set[int]] = {}
-    for rollout in rollouts:
-        found.setdefault(rollout.group_id, set()).add(rollout.sample_index)
-    return found
 
 
 def remaining_samples(generation: Generation, found: Mapping[str, set[int]]) -> list[int]:
@@ -30,7 +22,12 @@ def is_too_late(generation: Generation, now: float) -> bool:
 
 
 def rollout_of(
-    generation: Generation, generation_offset: int, prompt_token_ids: list[int], completion: Completion
+    generation: Generation,
+    generation_offset: int,
+    prompt_token_ids: list[int],
+    completion: Completion,
+    *,
+    attempt: int = 1,
 ) -> Outgoing:
     """A finished sample as the event that the loss will see: tokens as the engine had them (invariants 8, 9)."""
     spans = (
@@ -52,6 +49,7 @@ def rollout_of(
         spans=spans,
         text=completion.text,
         finish_reason=FinishReason(completion.finish_reason),
+        attempt=attempt,
     )
 
 
@@ -71,6 +69,7 @@ def _outgoing(
     text: str = "",
     finish_reason: FinishReason = FinishReason.STOP,
     unscorable: Unscorable | None = None,
+    attempt: int = 1,
 ) -> Outgoing:
     rollout = Rollout(
         run_id=generation.run_id,
@@ -96,5 +95,6 @@ def _outgoing(
         admission_number=generation.admission_number,
         source=generation.source,
         unscorable=unscorable,
+        attempt=attempt,
     )
     return Outgoing(ROLLOUTS.name, generation.group_id, rollout)

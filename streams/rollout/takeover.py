@@ -32,7 +32,6 @@ class _Partition:
         self.before: int | None = None
         """Generations below this offset may have had another owner; None: not known yet."""
         self.read_from: int | None = None
-        self.read_to = 0
         self.found: dict[str, set[int]] = {}
 
 
@@ -72,7 +71,7 @@ class Takeover:
         begin = await self._reader.begin_offset(ROLLOUTS.name, partition)
         start = max(start, begin)  # what retention took is no sample that a group still waits for
         if state.read_from is None:
-            state.read_from = state.read_to = await self._reader.end_offset(ROLLOUTS.name, partition)
+            state.read_from = await self._reader.end_offset(ROLLOUTS.name, partition)
         if start >= state.read_from:
             return
         async with aclosing(self._reader.scan(ROLLOUTS.name, partition, start, state.read_from)) as records:

@@ -151,6 +151,8 @@ class _Sampling:
     offset: int
     missing: list[int]
     """Sample indices that have left no rollout behind."""
+    attempt: int = 1
+    """It rises when handling the generation failed, and this worker tries again."""
     scope: asyncio.Timeout | None = None
     """Ends at the group's deadline, or with a cancel."""
     cancelled: UnscorableReason | None = None
@@ -181,8 +183,8 @@ class RolloutWorker(Hop[Generation | Cancel | Drained]):
         self._takeover = takeover
         self._metrics = metrics
         self._sampling: dict[str, _Sampling] = {}
-        self._attempts: dict[tuple[int, int], list[int]] = {}
-        """(partition, offset) of a generation whose handling failed -> what was still missing then."""
+        self._failed: dict[tuple[int, int], _Sampling] = {}
+        """By (partition, offset): generations whose handling failed, as they stood then."""
 
     def assigned(self, starts: Mapping[Place, int]) -> None:
         self._takeover.assigned(number for _, number in starts)
@@ -190,7 +192,7 @@ class RolloutWorker(Hop[Generation | Cancel | Drained]):
     def revoked(self, partitions: Iterable[Place]) -> None:
         lost = {number for _, number in partitions}
         self._takeover.revoked(lost)
-        self._attempts = {place: missing for place, missing in self._attempts.items() if place[0] not in lost}
+        self._failed = {place: group for place, group in self._failed.items() if place[0] not in lost}
 
     async def handle(self, event: Generation | Cancel | Drained, record: Record) -> Sequence[Outgoing]:
         if isinstance(event, Cancel):
@@ -211,7 +213,8 @@ class RolloutWorker(Hop[Generation | Cancel | Drained]):
         if not isinstance(event, Generation):
             return ()
         # some may be on the log already: there the first of an index counts
-        missing = self._attempts.pop((record.partition, record.offset), list(range(event.num_samples)))
+        failed = self._failed.pop((record.partition, record.offset), None)
+        missing = range(event.num_samples) if failed is None else failed.missing
         return [unscorable_rollout(event, record.offset, index, reason) for index in missing]
 
     def _cancel(self, event: Cancel) -> None:
@@ -224,14 +227,16 @@ class RolloutWorker(Hop[Generation | Cancel | Drained]):
 
     async def _sample_group(self, generation: Generation, record: Record) -> None:
         place = (record.partition, record.offset)
-        group = _Sampling(generation, record.offset, self._attempts.pop(place, list(range(generation.num_samples))))
+        group = _Sampling(generation, record.offset, list(range(generation.num_samples)))
+        if (failed := self._failed.pop(place, None)) is not None:
+            group.missing, group.attempt = failed.missing, failed.attempt + 1
         self._sampling[generation.group_id] = group  # before the first await: a cancel stands behind us in the log
         try:
             remaining = remaining_samples(generation, await self._takeover.found(generation, record))
             group.missing = [index for index in group.missing if index in remaining]
             await self._sample_or_say_why(group)
         except Exception:
-            self._attempts[place] = group.missing
+            self._failed[place] = group
             raise
         finally:
             del self._sampling[generation.group_id]
@@ -296,7 +301,9 @@ class RolloutWorker(Hop[Generation | Cancel | Drained]):
         if completion.finish_reason == "cancelled":
             # a cancel of ours leaves the iterator instead
             raise EngineError("it was stopped while sampling")
-        await self._publish(group, [rollout_of(group.generation, group.offset, prompt, completion)])
+        await self._publish(
+            group, [rollout_of(group.generation, group.offset, prompt, completion, attempt=group.attempt)]
+        )
         group.missing.remove(completion.sample_index)
         self._metrics.tokens_sampled.inc(sum(len(span.token_ids) for span in completion.spans))
 

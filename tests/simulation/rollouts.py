@@ -2,7 +2,7 @@
 
 from schemas import Cancel, Generation, PolicyVersion, Purpose, Rollout, UnscorableReason, WeightUpdate
 from streams.rollout.engines.base import Completion, Span
-from streams.rollout.plan import found_samples, is_too_late, remaining_samples, rollout_of, unscorable_rollout
+from streams.rollout.plan import is_too_late, remaining_samples, rollout_of, unscorable_rollout
 from tests.simulation.world import Move, Role, World
 from wire.hop.watermark import Watermark
 from wire.kafka.records import Outgoing
@@ -91,8 +91,11 @@ class RolloutRole(Role):
         if isinstance(event, Generation):
             remaining = list(range(event.num_samples))
             if offset < self._assigned_ends[partition]:  # another may have begun it
-                found = log.events("rollouts", partition)[event.rollouts_end_offset :]
-                remaining = remaining_samples(event, found_samples(r for r in found if isinstance(r, Rollout)))
+                found: dict[str, set[int]] = {}
+                for rollout in log.events("rollouts", partition)[event.rollouts_end_offset :]:
+                    assert isinstance(rollout, Rollout)
+                    found.setdefault(rollout.group_id, set()).add(rollout.sample_index)
+                remaining = remaining_samples(event, found)
             self._jobs.append(_Job(event, partition, offset, remaining))
             return
         if isinstance(event, Cancel):

@@ -147,7 +147,7 @@ class SchedulerRole(Role):
         for lane in ("train", "evaluate"):
             for place in self._lane(lane).places():
                 reader = _Reader(self, self._group(lane))
-                self.world.commit(reader, place.topic, place.partition, self._lane(lane).floor(place))
+                self.world.commit(reader, *place, self._lane(lane).floor(place))
 
 
 class _Reader(Role):

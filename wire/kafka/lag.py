@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from schemas.topics import topic_spec
 from wire.kafka.clients import broker_errors, close, connect, make_consumer
 from wire.kafka.offsets import check_offsets, end_offsets, first_records, probe
 from wire.kafka.settings import KafkaSettings
@@ -24,12 +23,6 @@ class TopicLag(NamedTuple):
     """Not acknowledged yet. Transactions' markers between them count too; where only markers are left it is 0."""
     oldest_age_seconds: float
     """Of the oldest unread event, by its time stamp; 0 with nothing unread."""
-
-    @property
-    def expiry_share(self) -> float:
-        """The oldest age as a share of the topic's retention: from 0.5 on someone must act. 0 where nothing expires."""
-        retention = topic_spec(self.topic).retention_seconds
-        return self.oldest_age_seconds / retention if retention else 0.0
 
 
 async def group_lag(settings: KafkaSettings, hop: str, topics: Iterable[str]) -> list[TopicLag]:

@@ -61,7 +61,7 @@ def test_a_batch_is_trained_once_lowest_numbers_first() -> None:
     for offset, number in enumerate((2, 0, 1)):
         assert feed.offer(trajectory(number), 0, offset) == []
     assert outcomes(step(feed)) == [(0, "trained"), (1, "trained")]
-    assert (feed.position.version, feed.position.groups_trained, feed.held) == (1, 2, 1)
+    assert (feed.position.version, feed.position.outcomes[Outcome.TRAINED], feed.held) == (1, 2, 1)
     assert feed.take_batch().batch is None
     check_position(feed.position)
 

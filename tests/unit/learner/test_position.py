@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from learner.book.position import NumberSet, Position, check_position
-from schemas import PolicyVersion
+from schemas import Outcome, PolicyVersion
 
 
 def test_number_set_fills_from_below() -> None:
@@ -77,7 +77,7 @@ def test_a_new_log_starts_numbers_again_and_keeps_the_run() -> None:
     )  # fmt: skip
     position.begin(1, "new")
     assert (position.offsets, len(position.ended), position.admitted) == ({}, 0, None)
-    assert (position.groups_trained, position.version, position.sources["functions"].low) == (4, 1, 4)
+    assert (position.outcomes[Outcome.TRAINED], position.version, position.sources["functions"].low) == (4, 1, 4)
     check_position(position)
 
 

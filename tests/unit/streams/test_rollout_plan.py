@@ -4,14 +4,14 @@ from schemas import FinishReason, PolicyVersion, Rollout, Unscorable, Unscorable
 from schemas.ids import rollout_digest
 from schemas.tokens import unpack_logprobs, unpack_token_ids
 from streams.rollout.engines.base import Completion, Span
-from streams.rollout.plan import found_samples, is_too_late, remaining_samples, rollout_of, unscorable_rollout
-from tests.unit.streams.events import generation, rollout
+from streams.rollout.plan import is_too_late, remaining_samples, rollout_of, unscorable_rollout
+from tests.unit.streams.events import generation
 
 COMPLETION = Completion("g", 1, [Span([5, 6], [-0.5, -1.0], 1, 3), Span([7], [-2.0], 1, 4)], "4", "length")
 
 
 def test_only_what_is_not_on_the_log_is_sampled() -> None:
-    found = found_samples([rollout("g", 1), rollout("g", 1), rollout("other", 0)])
+    found = {"g": {1}, "other": {0}}
     assert remaining_samples(generation(num_samples=3), found) == [0, 2]
     assert remaining_samples(generation(num_samples=2), {}) == [0, 1]
 
