@@ -120,6 +120,20 @@ class RunDirectory:
     def state(self, role: str) -> Path:
         return self.path / "state" / role
 
+    @contextmanager
+    def sole(self, role: str) -> Generator[None]:
+        """Be the one process of that name here: two would be one member of a consumer group.
+
+        Raises RunDirectoryError.
+        """
+        self.state(role).mkdir(parents=True, exist_ok=True)
+        with (self.state(role) / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunDirectoryError(f"{role} runs in {self.path} already: give this one another --name") from error
+            yield
+
     def create(self) -> None:
         """Make the directories. Harmless when they are there."""
         for directory in (self.logs, self.checkpoints, self.weights, self.report):

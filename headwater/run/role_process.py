@@ -40,24 +40,34 @@ async def run_role(
         joined = await find_run(settings, run)
         directory.belong_to(joined.run_id)
     directory.logs.mkdir(parents=True, exist_ok=True)
-    metrics = Metrics()
-    try:
-        port = await metrics.serve(metrics_port, host=metrics_host, port_file=directory.port(name))
-    except OSError as error:
-        raise HeadwaterError(
-            f"/metrics cannot be served at {metrics_host}, port {metrics_port} ({error.strerror}): give another "
-            "--metrics-host or --metrics-port"
-        ) from error
-    log.info("%s starts: process %d, broker %s, metrics on port %d", name, os.getpid(), settings.bootstrap, port)
-    context = RoleContext(
-        name=name,
-        directory=directory,
-        settings=settings,
-        metrics=metrics,
-        stop=stop,
-        joined=joined,
-        allow_unenforced=allow_unenforced,
-    )
+    with directory.sole(name):
+        metrics = Metrics()
+        try:
+            port = await metrics.serve(metrics_port, host=metrics_host, port_file=directory.port(name))
+        except OSError as error:
+            raise HeadwaterError(
+                f"/metrics cannot be served at {metrics_host}, port {metrics_port} ({error.strerror}): give another "
+                "--metrics-host or --metrics-port"
+            ) from error
+        log.info("%s starts: process %d, broker %s, metrics on port %d", name, os.getpid(), settings.bootstrap, port)
+        context = RoleContext(
+            name=name,
+            directory=directory,
+            settings=settings,
+            metrics=metrics,
+            stop=stop,
+            joined=joined,
+            allow_unenforced=allow_unenforced,
+        )
+        try:
+            await _start(role, context)
+        finally:
+            directory.port(name).unlink(missing_ok=True)
+            await metrics.close()
+    log.info("%s ends", name)
+
+
+async def _start(role: Role, context: RoleContext) -> None:
     try:
         await role.start(context)
     except ModuleNotFoundError as error:
@@ -66,7 +76,3 @@ async def run_role(
         raise HeadwaterError(
             f"the role {role.name} needs {error.name}, which is not installed: pip install 'headwater[{role.extra}]'"
         ) from error
-    finally:
-        directory.port(name).unlink(missing_ok=True)
-        await metrics.close()
-    log.info("%s ends", name)

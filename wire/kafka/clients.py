@@ -15,6 +15,7 @@ from aiokafka.errors import (
     KafkaUnavailableError,
     NodeNotReadyError,
     RequestTimedOutError,
+    StaleMetadata,
 )
 from aiokafka.partitioner import murmur2
 
@@ -126,6 +127,7 @@ def broker_errors(settings: KafkaSettings) -> Generator[None]:
         KafkaUnavailableError,
         NodeNotReadyError,
         RequestTimedOutError,
+        StaleMetadata,  # of a broker that has just started: it knows of none yet, itself neither
     ) as error:
         raise _unreachable(settings, error) from error
 

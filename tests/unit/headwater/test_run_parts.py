@@ -145,6 +145,19 @@ def test_failures_are_told_in_their_own_words() -> None:
     assert in_words(RuntimeError("a bug")) is None, "it keeps its traceback"
 
 
+def test_two_roles_of_one_name_do_not_run_in_one_directory(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run")
+    with (
+        directory.sole("sandbox"),
+        directory.sole("sandbox-2"),
+        pytest.raises(RunDirectoryError, match=r"sandbox runs in .* already: give this one another --name"),
+        directory.sole("sandbox"),
+    ):
+        pass
+    with directory.sole("sandbox"):
+        pass
+
+
 def test_a_full_disk_is_told_as_itself_and_not_tried_again() -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "runs/x/checkpoints/a")
     try:
