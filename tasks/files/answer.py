@@ -10,7 +10,6 @@ import json
 import re
 from typing import Any, Literal
 
-from sandbox.comparing.exact import number
 from sandbox.extraction.patterns import find_last
 from schemas import ExactGrader
 
@@ -20,6 +19,11 @@ _TAGS = r"<answer>\s*(?s:((?:(?!</?answer>|\\boxed).)*?))\s*</answer>"  # of a b
 _WORD = r"(?im:^[*_ \t]*(?:final[ \t]+)?answer[*_ \t]*:[*_ \t]*((?:(?!\\boxed)[^\n])*(?!\\boxed)[^\s*_]))"
 _ANY_MARK = r"\\boxed\s*\{|####[ \t]*\$?[-+]?\d|<answer>|(?im:^[*_ \t]*(?:final[ \t]+)?answer[*_ \t]*:)"
 _LAST_LINE = rf"\A(?!(?s:.*?)(?:{_ANY_MARK}))(?s:.*\n)?[ \t]*([^\n]*\S)\s*\Z"
+_NUMBER = re.compile(
+    r"\$?[-+\u2212]?\\?\$?(?:\d+|\d{1,3}(?:,\d{3})+)?(?:(?<=\d)\.?|\.\d+)(?:[eE][-+]?\d+)?(?:/\d+)?\\?%?\$?|"
+    r"\$?[-+\u2212]?\\[dt]?frac\s*\{\d+\}\s*\{\d+\}\$?"
+)
+"""Nothing but a number: `1,234.50`, `-3/4`, `\\frac{3}{4}`, `50%`, `$5`."""
 FINAL_ANSWER = "|".join((_BOXED, _HASHES, _TAGS, _WORD, _LAST_LINE))
 IN_WORDS = r"the last of \boxed{…}, #### …, <answer>…</answer> and Answer: …, or where none is, the last line"
 
@@ -34,7 +38,7 @@ def answer_grader(answer: Any) -> ExactGrader:
 
 
 def _comparison(answers: list[str]) -> Literal["text", "number", "choice", "math"]:
-    if all(number(one) is not None for one in answers):
+    if all(_NUMBER.fullmatch(one) for one in answers):
         return "number"
     if all(re.fullmatch("[A-J]", one) for one in answers):
         return "choice"

@@ -8,6 +8,10 @@ import msgspec
 
 from schemas import SchemaError
 
+_KEYS = {"from": "role", "value": "content"}
+_ROLES = {"human": "user", "gpt": "assistant", "developer": "system"}
+"""ShareGPT's words, and OpenAI's newer one."""
+
 
 def chat(found: Any) -> Any:
     """A text is the user's message; in a chat, nulls are keys that are not there, and parts of text are one."""
@@ -32,7 +36,10 @@ def chat_of_text(text: str) -> list[Any] | None:
 
 
 def _message(message: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: plain(value) for key, value in message.items() if value is not None}
+    kept = {_KEYS.get(key, key): plain(value) for key, value in message.items() if value is not None}
+    role = kept.get("role")
+    if isinstance(role, str):
+        kept["role"] = _ROLES.get(role, role)
     content = kept.get("content")
     if isinstance(content, list):
         if not all(isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content):

@@ -11,8 +11,7 @@ right answer, as `answer.py` finds and compares it. A text for `messages` is the
 """
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,22 +19,13 @@ import msgspec
 from schemas import Prompt, SchemaError
 from tasks.files.answer import answer_grader
 from tasks.files.chat import chat, chat_of_text, plain
+from tasks.files.template import NoCell, Row, filled, json_text, names_in, text_of
 
 _WRITTEN_BY_RUNS = {"schema_version", "run_id", "trace_id", "source"}
 FIELDS = {field.name for field in msgspec.structs.fields(Prompt)} - _WRITTEN_BY_RUNS
 _OBJECTS = {"grader", "sampling", "metadata"}
 """Fields that a column may hold as JSON text."""
 _NEEDED = {"messages", "token_ids", "grader", "answer", "domain"}
-_HOLE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
-Row = Mapping[str, msgspec.Raw]
-
-
-class _NoCell(SchemaError):
-    """A cell that is not there, or null: the field that it is for has its default, where there is one."""
-
-    def __init__(self, words: str, *, there: bool) -> None:
-        super().__init__(words)
-        self.there = there
 
 
 class ColumnMap:
@@ -58,7 +48,7 @@ class ColumnMap:
                 )
         self._fields = fields
         self._domain = domain
-        self.names = FIELDS | {name for value in fields.values() for name in _names(value, named=True)}
+        self.names = FIELDS | {name for value in fields.values() for name in names_in(value, named=True)}
         """The columns that are looked at."""
         self.unseen = set(fields)
         """Fields whose columns no row had yet."""
@@ -82,8 +72,8 @@ class ColumnMap:
             found["domain"] = self._domain
         for field, value in self._fields.items():
             try:
-                found[field] = _filled(value, row, named=True)
-            except _NoCell as error:
+                found[field] = filled(value, row, named=True)
+            except NoCell as error:
                 if field in _NEEDED:
                     raise
                 found.pop(field, None)
@@ -94,9 +84,13 @@ class ColumnMap:
             found["messages"] = chat(found["messages"])
         if "answer" in found:
             found["grader"] = _grader(found, self._fields["answer"])
-        if isinstance(found.get("id"), msgspec.Raw):
-            found["id"] = _text(found["id"])
-        found |= {name: _json_text(found[name]) for name in _OBJECTS & found.keys()}
+        if "domain" not in found:
+            raise SchemaError("no domain: give --domain NAME, or map `domain`")
+        if "id" in found:
+            found["id"] = _as_text(found["id"])
+        if isinstance(found.get("grader"), dict) and "answer" in found["grader"]:
+            found["grader"]["answer"] = _as_text(found["grader"]["answer"])
+        found |= {name: json_text(found[name]) for name in _OBJECTS & found.keys()}
         return found
 
 
@@ -115,68 +109,9 @@ def parsed_map(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _names(template: Any, *, named: bool = False) -> Iterator[str]:
-    """The columns in a template: of `a.b`, the column of that name and `a`."""
-    if isinstance(template, str):
-        paths = _HOLE.findall(template) or ([template] if named else [])
-        yield from (name for path in paths for name in (path, path.partition(".")[0]))
-    elif isinstance(template, Mapping):
-        yield from (name for inner in template.values() for name in _names(inner))
-    elif isinstance(template, Sequence):
-        yield from (name for inner in template for name in _names(inner))
-
-
-def _filled(template: Any, row: Row, *, named: bool = False) -> Any:
-    """The template with cells in it. `named`: a text without a hole is a column's name."""
-    if isinstance(template, str):
-        whole = _HOLE.fullmatch(template)
-        if whole or (named and not _HOLE.search(template)):
-            return _cell(row, whole[1] if whole else template)
-        return _HOLE.sub(lambda hole: _text(_cell(row, hole[1])), template)
-    if isinstance(template, Mapping):
-        return {key: _filled(inner, row) for key, inner in template.items()}
-    if isinstance(template, Sequence):
-        return [_filled(inner, row) for inner in template]
-    return template
-
-
-def _cell(row: Row, path: str) -> msgspec.Raw:
-    """What stands in a column, or below a key of the objects in it."""
-    value, inside = row.get(path), row
-    if value is None:
-        for name in path.split("."):
-            if name not in inside:
-                raise _NoCell(f"there is no column `{path}`, but: {', '.join(row)}", there=False)
-            value = inside[name]
-            inside = _object(value)
-    if value is None or bytes(value) == b"null":
-        raise _NoCell(f"column `{path}` is null", there=True)
-    return value
-
-
-def _object(cell: msgspec.Raw) -> Row:
-    """The keys of an object, or of one written as JSON text; none of anything else."""
-    try:
-        return msgspec.json.decode(_json_text(cell), type=dict[str, msgspec.Raw])
-    except msgspec.DecodeError:
-        return {}
-
-
-def _json_text(found: Any) -> Any:
-    """What a text says where it is JSON; anything else as it is, which its check refuses."""
-    if not isinstance(found, msgspec.Raw) or not bytes(found).lstrip().startswith(b'"'):
-        return found
-    text = msgspec.json.decode(found, type=str).encode()
-    try:
-        return msgspec.json.decode(text, type=msgspec.Raw)
-    except msgspec.DecodeError:
-        return found
-
-
-def _text(cell: msgspec.Raw) -> str:
-    """A text as it is, anything else as JSON; numbers as Python writes them, whatever the file's form."""
-    value = json.loads(bytes(cell))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _as_text(found: Any) -> Any:
+    """A number of a column as the text that a field wants."""
+    return text_of(found) if isinstance(found, msgspec.Raw) else found
 
 
 def _grader(found: dict[str, Any], column: Any) -> Any:

@@ -27,7 +27,9 @@ def files_of(path: str) -> list[str]:
         return _of_saved(local) if (local / "state.json").is_file() else _of_folder(local)
     if local.exists() or not glob.has_magic(path):
         return [path]
-    return _some(path, [file for file in glob.glob(str(local), recursive=True) if Path(file).is_file()])  # noqa: PTH207 - Path.glob takes no absolute pattern
+    base = next(parent for parent in local.parents if parent.is_dir())  # whatever characters its name has
+    names = glob.glob(str(local.relative_to(base)), root_dir=base, recursive=True)  # noqa: PTH207 - Path.glob finds `._x.jsonl` too
+    return _some(path, [str(base / name) for name in names if (base / name).is_file()])
 
 
 def suffix(file: str) -> str:

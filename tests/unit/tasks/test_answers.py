@@ -66,6 +66,15 @@ def test_what_a_reader_takes_for_the_answer_is_judged(column: Any, said: str, ri
         (r"so \boxed{x^{2} + \sqrt{2}}", r"x^{2} + \sqrt{2}", "math"),
         (r"\boxed{\frac{3}{4}}", r"\frac{3}{4}", "number"),
         ("C", "C", "choice"),
+        *(
+            (text, text, "number")
+            for text in ("-3", "+3", ".5", "5.", "1,234.50", "3/4", "$5", "$-5$", "50%", "1e-3", "−2")
+        ),
+        *((text, text, "text") for text in ("5 apples", "7 or 8", "2x", "1,23", "(1, 2)", "1.2.3", "Room 7", "3 / x")),
+        *(
+            (text, text, "math")
+            for text in (r"2\pi", r"6\sqrt{49}", r"\frac{1}{2}x", r"90^\circ", r"$x = \frac{1}{2}$")
+        ),
         ("Charles Babbage", "Charles Babbage", "text"),
         (12345678901234567890123, "12345678901234567890123", "number"),
     ],

@@ -15,6 +15,7 @@ from schemas import ExactGrader, FunctionGrader, Message, Prompt, PythonGrader
 from schemas.codec import encode
 from schemas.topics import prompts_topic
 from tasks.errors import UnreadableData
+from tasks.files.answer import answer_grader
 from tasks.files.checked import CheckedPrompts
 from tasks.files.mapping import ColumnMap, parsed_map
 
@@ -94,6 +95,10 @@ def test_a_grader_of_ones_own_around_columns(tmp_path: Path) -> None:
     assert [(bytes(t.args), bytes(t.expected)) for t in grader.tests] == [
         (f'[{10**30}, {{"k": null}}]'.encode(), b"1.5")
     ]
+    exact = {"kind": "exact", "answer": "{{n}}"}
+    assert one(tmp_path, {"q": "?", "n": 10**20}, {"messages": "q", "grader": exact}).grader == ExactGrader(
+        answer=str(10**20)
+    )
     program = "def compute_score(data_source, solution_str, ground_truth, extra_info):\n    return 1.0\n"
     python = {"kind": "python", "program": program, "task": {"data_source": "{{source}}", "ground_truth": "{{q}}"}}
     grader = one(tmp_path, row, {"messages": "q", "grader": python}).grader
@@ -117,6 +122,25 @@ def test_a_chats_last_answer_is_the_right_one_and_is_not_asked(tmp_path: Path) -
     assert "is no text" in refusal(tmp_path, {"messages": image, "a": "4"}, {"messages": "messages", "answer": "a"})
     calls = [{"role": "user", "content": "?", "tool_calls": [1]}]
     assert "tool_calls" in refusal(tmp_path, {"m": calls, "a": "4"}, {"messages": "m", "answer": "a"})
+
+
+def test_the_words_of_other_chats(tmp_path: Path) -> None:
+    turns = [{"from": "system", "value": "s"}, {"from": "human", "value": "2 + 2?"}, {"from": "gpt", "value": "4"}]
+    prompt = one(tmp_path, {"conversations": turns}, {"messages": "conversations", "answer": "conversations"})
+    assert prompt.messages == (Message(role="system", content="s"), *user("2 + 2?"))
+    assert prompt.grader == answer_grader("4")
+    developer = [{"role": "developer", "content": "s"}, {"role": "user", "content": "?"}]
+    assert one(tmp_path, {"m": developer, "a": 4}, {"messages": "m", "answer": "a"}).messages[0].role == "system"
+    odd = [{"role": ["user"], "content": "?"}]
+    assert "role" in refusal(tmp_path, {"m": odd, "a": 4}, {"messages": "m", "answer": "a"})
+
+
+def test_rows_of_an_unknown_form_are_told_that_they_may_be_mapped(tmp_path: Path) -> None:
+    assert "--map messages=COLUMN --map answer=COLUMN" in refusal(tmp_path, {"instruction": "?", "output": "4"}, None)
+    assert "did you mean `messages`" in refusal(tmp_path, {"mesages": "?", "grader": EXACT}, None)
+    (tmp_path / "p.jsonl").write_text(json.dumps({"question": "?", "answer": "4"}))
+    _, (reason,) = read(tmp_path / "p.jsonl", QA, domain=None)
+    assert "no domain: give --domain NAME, or map `domain`" in reason
 
 
 def test_objects_as_json_text_are_looked_into(tmp_path: Path) -> None:

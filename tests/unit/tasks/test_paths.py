@@ -63,7 +63,9 @@ def test_training_and_test_files_of_a_folder_are_not_mixed(tmp_path: Path) -> No
     assert len(files_of(str(tmp_path))) == 3
 
 
-def test_globs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["plain", "a b é日本+%#&=@:;[x] *?"])
+def test_globs(tmp_path: Path, folder: str) -> None:
+    tmp_path = tmp_path / folder
     write(tmp_path / "a" / "1.jsonl", 1)
     write(tmp_path / "b" / "2.jsonl", 2)
     write(tmp_path / "[3].jsonl", 3)
