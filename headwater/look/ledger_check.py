@@ -1,8 +1,9 @@
 """`headwater ledger check`: every group that a log admitted stands in the ledger once."""
 
+import asyncio
 from dataclasses import dataclass
 
-from headwater.files.positions import newest_position
+from headwater.files.positions import newest_position, stored_of
 from headwater.files.run_directory import RunDirectory
 from headwater.look.status import admitted_numbers, newest_progress
 from learner.book.ledger import LedgerReport, check_ledger, read_ledger
@@ -31,11 +32,15 @@ async def check_run(directory: RunDirectory, settings: KafkaSettings | None) -> 
     on_log = await _admitted_on(settings, directory.run_id()) if settings is not None else None
     position = newest_position(directory)
     lines = read_ledger(directory.ledger) if directory.ledger.exists() else []
+    compared: list[str] = []
+    stored = stored_of(directory)
+    if stored is not None and position is not None and len(lines) < position.ledger_lines:
+        lines, on_log = await asyncio.to_thread(stored.newest_ledger), None
+        compared.append("the ledger in the newest checkpoint: the learner writes its own on another machine")
     in_ledger: dict[str, set[int]] = {}
     for line in lines:
         in_ledger.setdefault(line.log_id, set()).add(line.admission_number)
     admitted: dict[str, set[int]] = {}
-    compared: list[str] = []
     problems: list[str] = []
     if position is not None:
         compared.append(f"the newest checkpoint (version {position.version}, {position.ledger_lines} ledger lines)")

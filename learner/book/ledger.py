@@ -105,12 +105,17 @@ class LedgerReport:
 
 def read_ledger(path: Path) -> list[Ended]:
     """All lines. Raises LedgerDamaged naming the first that is no line."""
+    return ledger_lines(path.read_bytes(), str(path))
+
+
+def ledger_lines(data: bytes, name: str) -> list[Ended]:
+    """The same of the bytes of a ledger that is called `name`."""
     lines: list[Ended] = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    for number, line in enumerate(data.splitlines(), start=1):
         try:
             lines.append(msgspec.json.decode(line, type=Ended))
         except msgspec.DecodeError as error:
-            raise LedgerDamaged(f"{path}:{number}: {error}") from error
+            raise LedgerDamaged(f"{name}:{number}: {error}") from error
     return lines
 
 

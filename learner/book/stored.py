@@ -17,8 +17,9 @@ from pathlib import Path
 import msgspec
 
 from learner.book.checkpoints import POSITION, CheckpointName, checkpoint_name
+from learner.book.feed import Ended
 from learner.book.incarnation import newest_of, superseded, take_incarnation
-from learner.book.ledger import LEDGER, ROLLED_BACK
+from learner.book.ledger import LEDGER, ROLLED_BACK, ledger_lines
 from learner.book.position import Position
 from learner.durable import new_directory
 from learner.errors import CheckpointError
@@ -74,6 +75,12 @@ class Stored:
             return msgspec.json.decode(self._checkpoints.below(str(name)).read(POSITION), type=Position)
         except msgspec.DecodeError as error:
             raise CheckpointError(f"{self._checkpoints.uri}/{name} has no readable position: {error}") from error
+
+    def newest_ledger(self) -> list[Ended]:
+        """The ledger as it was when the newest checkpoint was saved. Raises LedgerDamaged."""
+        name = self.newest_checkpoint()
+        stored = self._checkpoints.below(str(name))
+        return ledger_lines(stored.read(LEDGER), f"{stored.uri}/{LEDGER}") if name and stored.has(LEDGER) else []
 
     def fetch_checkpoint(self) -> Path | None:
         """The newest one, in this machine's run directory, with ledger and metrics of then; None: there is none yet."""
