@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from headwater.config.load import build_config
+from headwater.config.load import build_config, load_config
 from headwater.config.run_config import RunConfig
 from headwater.errors import ConfigError, HeadwaterError
 from headwater.files.positions import storage_uri
@@ -22,8 +22,8 @@ from wire.kafka.settings import KafkaSettings
 from wire.storage import Storage
 from wire.weights.snapshots import describe, fetch
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@|\?.*")
-"""Of a URL: user and password, and a query, which may be a signature."""
+_CREDENTIALS = re.compile("(?<=://)[^/@]*@")
+"""User and password in a URL."""
 _KEPT_MODELS = 2
 
 
@@ -75,6 +75,11 @@ def config_of(run: RunStarted) -> RunConfig:
         raise ConfigError(f"{error}\nThe run was started by another release: install the same one here") from error
 
 
+def config_here(run: RunStarted, directory: RunDirectory) -> RunConfig:
+    """Its settings; on the machine that started it the URLs of its data are whole. Raises ConfigError."""
+    return load_config(directory.config, {}) if directory.config.is_file() else config_of(run)
+
+
 async def model_of(run: RunStarted) -> Path:
     """Where training starts, as a directory on this machine. Raises ModelError, SnapshotMismatch."""
     if run.model is None:
@@ -86,8 +91,9 @@ def public_settings(config: RunConfig) -> dict[str, Any]:
     """As they go onto the log: no credentials."""
     values = config.model_dump(mode="json", exclude_none=True)
     for source in values["data"]:
-        if "://" in source.get("path", ""):
-            source["path"] = _CREDENTIALS.sub("", source["path"])
+        path: str = _CREDENTIALS.sub("", source.get("path", ""))
+        if path:  # of a web page the query may be a signature; elsewhere `?` is a glob's
+            source["path"] = path.partition("?")[0] if path.startswith(("http://", "https://")) else path
     return values
 
 

@@ -56,13 +56,14 @@ class Role:
 
 
 async def _source(context: "RoleContext") -> None:
-    from headwater.run.joining import check_reachable
+    from headwater.run.joining import check_reachable, config_here
     from headwater.run.sources import run_sources
     from learner.book.stored import Stored
 
     check_reachable(context.run, context.name)
     position = await asyncio.to_thread(Stored(context.run.storage, context.directory.path).newest_position)
-    await run_sources(context.config, position.sources if position else {}, context.settings, context.stop)
+    config = config_here(context.run, context.directory)
+    await run_sources(config, position.sources if position else {}, context.settings, context.stop)
 
 
 async def _scheduler(context: "RoleContext") -> None:

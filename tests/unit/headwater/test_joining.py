@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from headwater.config.load import build_config
+from headwater.config.load import build_config, write_config
 from headwater.config.run_config import RunConfig
 from headwater.errors import ConfigError, HeadwaterError, RunDirectoryError
 from headwater.files.positions import storage_uri
 from headwater.files.run_directory import RunDirectory
-from headwater.run.joining import check_reachable, config_of, public_settings
+from headwater.run.joining import check_reachable, config_here, config_of, public_settings
 from headwater.run.up import check_elsewhere
 from schemas import RunStarted
 from wire.errors import StorageFailed
@@ -42,6 +42,8 @@ def test_another_machine_has_the_same_settings() -> None:
     [
         ("https://me:secret@host/p.jsonl", "https://host/p.jsonl"),
         ("https://host/p.jsonl?X-Amz-Signature=secret", "https://host/p.jsonl"),
+        ("https://me:secret@host/p.jsonl?token=secret", "https://host/p.jsonl"),
+        ("s3://bucket/part-?.jsonl", "s3://bucket/part-?.jsonl"),
         ("hf://datasets/org/name@main/p.parquet", "hf://datasets/org/name@main/p.parquet"),
         ("/data/what?@1.jsonl", "/data/what?@1.jsonl"),
     ],
@@ -49,6 +51,17 @@ def test_another_machine_has_the_same_settings() -> None:
 def test_the_log_gets_no_credentials(path: str, told: str) -> None:
     told_settings = public_settings(config(data=[{"kind": "file", "name": "mine", "path": path, "domain": "mine"}]))
     assert told_settings["data"][0]["path"] == told
+
+
+def test_the_machine_that_started_the_run_has_its_data_by_their_whole_urls(tmp_path: Path) -> None:
+    here, elsewhere = RunDirectory(tmp_path / "here"), RunDirectory(tmp_path / "elsewhere")
+    data = [{"kind": "file", "name": "mine", "path": "https://me:secret@host/p.jsonl", "domain": "mine"}]
+    started_with = config(data=data)
+    here.create()
+    write_config(started_with, here.config)
+    run = started(public_settings(started_with))
+    assert config_here(run, here) == started_with
+    assert config_here(run, elsewhere).data[0].path == "https://host/p.jsonl"
 
 
 def test_a_storage_url_with_credentials_is_refused() -> None:
