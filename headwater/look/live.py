@@ -23,6 +23,8 @@ def screen(view: RunView) -> RenderableType:
     if view.last_answer is not None:
         parts.append(_answer(view.last_answer))
     said = [*(f"learner: {warning}" for warning in view.learner.warnings), *view.notes[-3:]]
+    if view.shortage:
+        parts.append(Text(view.shortage, style="red"))
     parts += [Text.from_markup(f"[yellow]{escape(note)}[/]") for note in said]
     return Group(*parts)
 
@@ -51,6 +53,7 @@ def line(view: RunView) -> str:
     if view.dead_letters:
         parts.append(f"{view.dead_letters} dead letters")
     parts += [f"learner: {warning}" for warning in learner.warnings]
+    parts += [view.shortage] if view.shortage else []
     return " · ".join(parts)
 
 

@@ -19,6 +19,7 @@ from headwater.look.scrape import Sample, scrape, total
 from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, StageView
 from schemas import Event, Generation, Progress, Purpose, Reward, Rollout, WeightUpdate
 from schemas.topics import DEAD_LETTERS, PATH, PROMPTS_PREFIX, first_reader, topic_spec
+from wire.kafka.disk import read_disk
 from wire.kafka.events import glance
 from wire.kafka.reading import EndOffsets, end_offsets
 from wire.kafka.records import Place
@@ -29,6 +30,7 @@ from wire.kafka.topics import existing_topics
 _FOLLOWED = ("generations", "rollouts", "rewards", "weights", "progress", "dead-letters")
 _RECENT_ANSWERS = 64
 _TOPICS_SECONDS = 10.0
+_DISK_SECONDS = 10.0
 _REMEMBERED = 512
 """Prompts and answers kept to show beside a reward that comes later."""
 
@@ -59,6 +61,8 @@ class Observer:
         self._started = time.monotonic()
         self._topics: dict[str, int] = {}
         self._topics_until = 0.0
+        self._disk_shortage = ""
+        self._disk_until = 0.0
 
     async def __aenter__(self) -> Self:
         start = await end_offsets(self._settings, _FOLLOWED)
@@ -98,6 +102,7 @@ class Observer:
             estimate=self._estimate(updates) if phase == TRAINING else None,
             last_answer=self._last_answer,
             dead_letters=self._dead_letters,
+            shortage=await self._shortage(),
             restarts=dict(restarts),
             notes=notes,
         )
@@ -159,6 +164,15 @@ class Observer:
             self._topics = await existing_topics(self._settings)
             self._topics_until = now + _TOPICS_SECONDS
         return self._topics
+
+    async def _shortage(self) -> str:
+        """As the scheduler has it, and looked at as often as it does."""
+        now = time.monotonic()
+        if now > self._disk_until:
+            disk = await read_disk(self._settings)
+            self._disk_shortage = disk.shortage(self._config.broker.min_free_bytes) if disk else ""
+            self._disk_until = now + _DISK_SECONDS
+        return self._disk_shortage
 
     def _stage(self, topic: str, events: int, samples: list[Sample]) -> StageView:
         reader = first_reader(topic)

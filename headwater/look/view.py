@@ -97,5 +97,7 @@ class RunView:
     last_answer: AnswerView | None = None
     dead_letters: int = 0
     restarts: dict[str, int] = field(default_factory=dict[str, int])
+    shortage: str = ""
+    """Why nothing is admitted, where the broker's disk is too full; empty: there is room."""
     notes: tuple[str, ...] = ()
     """The newest of what a person should know."""

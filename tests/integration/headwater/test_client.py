@@ -10,7 +10,9 @@ import pytest
 from headwater.client import Answer, Client
 from headwater.errors import NotAnswered
 from headwater.files.run_directory import RunDirectory
+from headwater.look.observe import Observer
 from headwater.look.status import read_status
+from headwater.run.demo import demo_config
 from headwater.run.stack import Stack
 from schemas import EventTooLarge, ExactGrader, Message, Prompt, Purpose, Reward, SchemaError
 from schemas.topics import prompts_topic
@@ -143,3 +145,13 @@ async def test_what_is_published_twice_is_said_and_sent_once(kafka: KafkaSetting
         events = [event async for event in client.events(prompts_topic("sums"))]
     identities = sorted((event.id, event.epoch) for event in events if isinstance(event, Prompt) and event.id)
     assert (len(events), identities) == (8, [("a", 0), ("a", 1), ("a", 2), ("b", 0), ("b", 1)])
+
+
+async def test_who_watches_a_run_sees_why_nothing_is_admitted(kafka: KafkaSettings, tmp_path: Path) -> None:
+    """The scheduler says it in its log, which nobody reads: the screen of `up` has it too."""
+    for least, shown in ((1 << 60, "nothing is admitted until there is more"), (1, "")):
+        config = demo_config(model="m", seed=0, name="n", overrides=[f"broker.min_free_bytes={least}"])
+        async with Observer(kafka, RunDirectory(tmp_path), config) as observer:
+            view = await observer.view(phase="training", restarts={}, notes=())
+        assert shown in view.shortage
+        assert bool(shown) == bool(view.shortage)

@@ -100,3 +100,11 @@ def test_small_words() -> None:
     assert (clock(59), clock(3700)) == ("0:59", "1:01:40")
     assert (age(None), age(5), age(300), age(8000)) == ("–", "5 s", "5 min", "2 h")
     assert sparkline((-1, 0, 1, 5)) == "▁▅██"
+
+
+def test_a_full_disk_of_the_broker_is_why_nothing_goes_on() -> None:
+    why = "the broker's disk has 0.32 GiB left"
+    full = replace(VIEW, shortage=why)
+    assert why in shown(full)
+    assert why in line(full)
+    assert why not in shown(VIEW) + line(VIEW)
