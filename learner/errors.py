@@ -6,7 +6,7 @@ LearnerError
 ├── TooManySkippedSteps  one non-finite step after another: training cannot go on by itself
 ├── CheckpointError      a checkpoint that cannot be used with this run
 ├── CompilerMissing      DeepSpeed builds a small operator at its first start and cannot
-├── UnsupportedModel     the model's logits are not what hidden states times the output embedding give
+├── UnsupportedModel     no model to train: weights are missing, or its logits are made in an unknown form
 └── LedgerDamaged        ledger.jsonl has fewer lines than the checkpoint says, or a line that is no line
 """
 
@@ -49,7 +49,7 @@ class CompilerMissing(LearnerError):
 
 
 class UnsupportedModel(LearnerError):
-    """The chunked log-probs differ from the model's own."""
+    """No causal model, not all of it, or one whose log-probs are not what its hidden states give."""
 
     restart_helps = False
 

@@ -106,7 +106,6 @@ def start_engine(config: LearnerConfig) -> DeepSpeedEngine:
 
 def wrap(policy: Policy, vocabulary: int, training: Training) -> DeepSpeedEngine:
     """The engine around a policy that is in memory."""
-    shares_prompts = check_parity(policy, vocabulary)
     rank, world_size = _join_process_group(training.device)
     import deepspeed
 
@@ -122,6 +121,7 @@ def wrap(policy: Policy, vocabulary: int, training: Training) -> DeepSpeedEngine
             config=deepspeed_config(training, world_size),
             dist_init_required=False,
         )
+    shares_prompts = check_parity(policy, vocabulary)  # after DeepSpeed: it is the module as it trains
     return DeepSpeedEngine(engine, policy, vocabulary, shares_prompts, world_size, rank)
 
 

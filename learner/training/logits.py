@@ -5,6 +5,9 @@ gradient as much again. So hidden states are projected a chunk at a time, and wh
 one chunk, each is projected again on the way back instead of being kept.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
@@ -24,33 +27,64 @@ def logp_entropy(logits: Tensor, token_ids: Tensor, temperature: Tensor) -> tupl
     return logp, entropy
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How a model makes logits of hidden states: scale · (hidden @ weightᵀ + bias), within ±cap by cap · tanh(… / cap).
+
+    `check_parity` holds it against the model's own, so that a form that is not here is refused.
+    """
+
+    weight: Tensor
+    """[vocabulary, width], the output embedding."""
+    bias: Tensor | None = None
+    """[vocabulary] (Phi)."""
+    scale: float = 1.0
+    """Granite, Cohere."""
+    cap: float | None = None
+    """Gemma 2."""
+
+    @classmethod
+    def of(cls, model: Any) -> "Head":
+        """Of a transformers model, as its configuration says."""
+        output, config = model.get_output_embeddings(), model.config.get_text_config(decoder=True)
+        scale = (getattr(config, "logit_scale", None) or 1.0) / (getattr(config, "logits_scaling", None) or 1.0)
+        return cls(output.weight, output.bias, float(scale), getattr(config, "final_logit_softcapping", None))
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[tokens, vocabulary] float32 of [tokens, width]."""
+        logits = torch.nn.functional.linear(hidden, self.weight, self.bias).float()
+        if self.scale != 1.0:
+            logits = logits * self.scale
+        return logits if self.cap is None else self.cap * torch.tanh(logits / self.cap)
+
+
 def project(
     hidden: Tensor,
-    weight: Tensor,
+    head: Head,
     token_ids: Tensor,
     temperature: Tensor,
     chunk_tokens: int = CHUNK_TOKENS,
 ) -> tuple[Tensor, Tensor]:
-    """`logp_entropy` of logits = hidden @ weightᵀ, in float32. The entropy has no gradient: it is only measured.
+    """`logp_entropy` of the head's logits, in float32. The entropy has no gradient: it is only measured.
 
-    hidden: [tokens, width]. weight: [vocabulary, width], the output embedding. Returns two [tokens].
+    hidden: [tokens, width]. Returns two [tokens].
     """
     if len(hidden) <= chunk_tokens:
-        return _project_chunk(hidden, weight, token_ids, temperature)
+        return _project_chunk(hidden, head, token_ids, temperature)
     logps: list[Tensor] = []
     entropies: list[Tensor] = []
     for start in range(0, len(hidden), chunk_tokens):
         part = slice(start, start + chunk_tokens)
         logp, entropy = checkpoint(
-            _project_chunk, hidden[part], weight, token_ids[part], temperature[part], use_reentrant=False
+            _project_chunk, hidden[part], head, token_ids[part], temperature[part], use_reentrant=False
         )
         logps.append(logp)
         entropies.append(entropy)
     return torch.cat(logps), torch.cat(entropies)
 
 
-def _project_chunk(hidden: Tensor, weight: Tensor, token_ids: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-    logits = torch.nn.functional.linear(hidden, weight).float()
+def _project_chunk(hidden: Tensor, head: Head, token_ids: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
+    logits = head.logits(hidden)
     if not bool((temperature == 1).all()):
         logits = logits / temperature.float().unsqueeze(-1)
     # log-sum-exp rather than log-softmax: one [chunk, vocabulary] less is kept for the way back

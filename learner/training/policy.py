@@ -1,15 +1,16 @@
 """The policy as training sees it: a causal language model that gives log-probs of chosen tokens."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from learner.errors import UnsupportedModel
 from learner.training.batch import MicroBatch, collate, pack
-from learner.training.logits import project
+from learner.training.logits import Head, project
 from learner.training.samples import Sample
 
 PARITY_TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.25}
@@ -25,9 +26,15 @@ class Policy(nn.Module):
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
-        model.eval()  # also in training: a dropout would tear trained and sampled log-probs apart
         self.model: Any = model
         """A transformers model: typed in part only."""
+        self.train()
+
+    def train(self, mode: bool = True) -> Self:
+        """The model stays in `eval` mode: a dropout would tear trained and sampled log-probs apart."""
+        super().train(mode)
+        self.model.eval()
+        return self
 
     def forward(
         self,
@@ -45,14 +52,18 @@ class Policy(nn.Module):
 
         `whole`: instead, the log-probs of all tokens there at temperature 1, [tokens, vocabulary].
         """
+        if attention_mask is not None and self.model.config._attn_implementation == "eager":
+            # bool says what is seen; eager attention adds its mask to the scores
+            seen, dtype = attention_mask, self.model.dtype
+            attention_mask = torch.zeros_like(seen, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
         decoder = self.model.get_decoder()
         hidden: Tensor = decoder(
             input_ids=input_ids, position_ids=position_ids, attention_mask=attention_mask, use_cache=False
         ).last_hidden_state
-        wanted, weight = hidden[rows, columns], self.model.get_output_embeddings().weight
+        wanted, head = hidden[rows, columns], Head.of(self.model)
         if whole:
-            return torch.nn.functional.linear(wanted, weight).float().log_softmax(-1)
-        return project(wanted, weight, token_ids, temperatures)
+            return head.logits(wanted).log_softmax(-1)
+        return project(wanted, head, token_ids, temperatures)
 
     def of(self, batch: MicroBatch, device: torch.device) -> tuple[Tensor | None, ...]:
         """`forward`'s arguments on `device`."""
@@ -69,14 +80,34 @@ class Policy(nn.Module):
 
 
 def load_policy(directory: Path, dtype: torch.dtype, device: torch.device) -> Policy:
-    """The policy of a Hugging Face directory."""
-    from transformers import AutoModelForCausalLM
+    """The policy of a Hugging Face directory.
+
+    Raises UnsupportedModel where no causal model is there, or not all of its weights: transformers makes up the others.
+    """
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
-    model: Any = AutoModelForCausalLM.from_pretrained(
-        directory, dtype=dtype, attn_implementation="sdpa", local_files_only=True
-    )
+    try:
+        config = AutoConfig.from_pretrained(directory, local_files_only=True)
+        kind: Any = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+        # `sdpa` ignores a cap on attention's logits (Gemma 2)
+        capped = getattr(config.get_text_config(decoder=True), "attn_logit_softcapping", None)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            directory,
+            config=config,
+            dtype=dtype,
+            attn_implementation="sdpa" if kind is None or (kind._supports_sdpa and not capped) else "eager",
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError) as error:
+        raise UnsupportedModel(f"no model to train in {directory}: {error}") from error
+    model, found = loaded
+    if missing := sorted(found["missing_keys"]):
+        raise UnsupportedModel(
+            f"{directory} lacks {len(missing)} weights of {type(model).__name__}, {missing[0]} among them"
+        )
     return Policy(model.to(device))
 
 
@@ -84,8 +115,9 @@ def load_policy(directory: Path, dtype: torch.dtype, device: torch.device) -> Po
 def check_parity(policy: Policy, vocabulary: int) -> bool:
     """Compare with the model's own logits, sequence by sequence; return whether prompts may be shared.
 
-    A model that ignores masks or positions given from outside gets a row for each sample instead. Raises
-    UnsupportedModel when even then its log-probs differ. The model is on one device, whole.
+    It is the forward pass that trains, in the mode that it trains in: what a dropout does shows here. A model that
+    ignores masks or positions given from outside gets a row for each sample instead. Raises UnsupportedModel when even
+    then its log-probs differ.
     """
     parameter = next(policy.parameters())
     samples = parity_samples(vocabulary)
@@ -99,11 +131,14 @@ def check_parity(policy: Policy, vocabulary: int) -> bool:
     alone = difference(0)
     if not alone <= tolerance:
         raise UnsupportedModel(
-            f"{type(policy.model).__name__}: log-probs from hidden states and output embedding differ from the model's "
-            f"own by {alone:.3g} nats (its weights are not finite, or it changes logits after the projection, as soft "
-            "caps and scales do); learner/policy.py must learn its form first"
+            f"{type(policy.model).__name__} cannot be trained here: log-probs from hidden states and output embedding "
+            f"differ from the model's own by {alone:.3g} nats (its weights are not finite, or it makes logits in a "
+            "form that learner/training/logits.py does not have)"
         )
-    return difference(1024) <= tolerance
+    try:
+        return difference(1024) <= tolerance
+    except (ValueError, RuntimeError, TypeError):  # of its own code, for a mask of four dimensions
+        return False
 
 
 def parity_samples(vocabulary: int) -> list[Sample]:

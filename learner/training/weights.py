@@ -37,7 +37,7 @@ def write_snapshot(
         return target
     with new_directory(target) as scratch:
         model: Any = engine.policy.model
-        model.save_pretrained(scratch, state_dict=state)
+        _save(model, state, scratch)
         for path in scratch.glob("*.safetensors"):
             path.chmod(0o644)  # written for its owner alone: a worker may run as another user
         _copy_companions(model_directory, scratch)
@@ -65,6 +65,19 @@ def prune_snapshots(weights: Path, keep: int) -> None:
     versions = sorted((PolicyVersion(int(match[1]), int(match[2])), path) for match, path in named if match)
     for _, old in versions[:-keep]:
         remove_directory(old)
+
+
+def _save(model: Any, state: dict[str, Tensor], target: Path) -> None:
+    """config.json and safetensors, by the names that the hub has (transformers keeps how they were read)."""
+    from transformers import GenerationConfig
+
+    # its own comes as it is with the companions; many a published one is refused when it is written again
+    own, model.generation_config = model.generation_config, GenerationConfig()
+    try:
+        model.save_pretrained(target, state_dict=state)
+    finally:
+        model.generation_config = own
+    (target / "generation_config.json").unlink(missing_ok=True)
 
 
 def _on_cpu(tensor: Tensor, dtype: torch.dtype) -> Tensor:

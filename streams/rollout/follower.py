@@ -7,7 +7,8 @@
 Train groups wait for the version that was the newest when they were admitted, and take whatever is loaded from then
 on; their spans say which version that was. An evaluation group waits until
 exactly its version is loaded and keeps it there until it ends; then the engine goes on to the next version waited for,
-or to the newest. A version whose bytes are wrong or gone changes nothing: the engine keeps what it has.
+or to the newest. A version whose bytes are wrong or gone changes nothing: the engine keeps what it has. One whose bytes
+are right and do not fit the model never will: it ends the worker, with the reason.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schemas import PolicyVersion, WeightUpdate
-from streams.rollout.engines.base import Engine
+from streams.rollout.engines.base import Engine, ModelRefused
 from wire.errors import SnapshotMismatch
 
 log = logging.getLogger(__name__)
@@ -130,7 +131,10 @@ class PolicyFollower:
             self._release(version)
 
     async def run(self) -> None:
-        """Load what is asked for, until cancelled. Raises EngineError when the engine fails."""
+        """Load what is asked for, until cancelled.
+
+        Raises EngineError when the engine fails, ModelRefused for weights that are not its model's.
+        """
         loop = asyncio.get_running_loop()
         while True:
             self._changed.clear()
@@ -201,9 +205,12 @@ class PolicyFollower:
         try:
             directory = await self._fetch(update)
             await self._engine.load(directory, *version)
-        except (SnapshotMismatch, OSError, ValueError) as error:
+        except (SnapshotMismatch, OSError) as error:
             self._fail(version, error)
             self._on_failure(update)
+        except ValueError as error:
+            self._on_failure(update)
+            raise ModelRefused(f"the weights {version} are not of the model that is sampled with: {error}") from error
         else:
             self._failures.pop(version, None)
             self._loaded = version

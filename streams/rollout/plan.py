@@ -54,10 +54,10 @@ def rollout_of(
 
 
 def unscorable_rollout(
-    generation: Generation, generation_offset: int, sample_index: int, reason: UnscorableReason
+    generation: Generation, generation_offset: int, sample_index: int, reason: UnscorableReason, detail: str = ""
 ) -> Outgoing:
     """A sample that could not be had (`too_long`, `poisoned`, …): the failure goes down the path (invariant 3)."""
-    return _outgoing(generation, generation_offset, sample_index, unscorable=Unscorable(reason))
+    return _outgoing(generation, generation_offset, sample_index, unscorable=Unscorable(reason, detail))
 
 
 def _outgoing(

@@ -4,7 +4,8 @@
     weights ──────► PolicyFollower ──────────────┘
 
 A group's samples may end in three ways: sampled; `cancelled` or `deadline` while waiting or sampling; never
-begun (`too_long`, `version_gone`, `poisoned`). Whatever it is, every index leaves a rollout behind (invariant 3).
+begun (`too_long`, `version_gone`, `poisoned`: also of a prompt that this model cannot be asked). Whatever it is, every
+index leaves a rollout behind (invariant 3).
 """
 
 import asyncio
@@ -19,7 +20,15 @@ from typing import cast
 from schemas import Cancel, Drained, Generation, UnscorableReason, WeightUpdate
 from schemas.topics import GENERATIONS, ROLLOUTS
 from streams.config import EngineConfig
-from streams.rollout.engines.base import Completion, Engine, EngineError, PromptTooLong, SampleRequest
+from streams.rollout.engines.base import (
+    Completion,
+    Engine,
+    EngineError,
+    ModelRefused,
+    PromptRefused,
+    PromptTooLong,
+    SampleRequest,
+)
 from streams.rollout.follower import PolicyFollower, VersionGone
 from streams.rollout.plan import is_too_late, remaining_samples, rollout_of, unscorable_rollout
 from streams.rollout.takeover import Takeover
@@ -48,6 +57,12 @@ class EngineFailed(StopWorker):
     """The engine cannot go on: a supervisor starts the worker again."""
 
 
+class EngineRefused(StopWorker):
+    """The engine cannot sample with this model, or with these weights, and never will."""
+
+    restart_helps = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutConfig:
     """What a rollout worker is told."""
@@ -60,6 +75,8 @@ class RolloutConfig:
     """Its section of the run's settings, with a dtype that is chosen."""
     model_directory: Path | None
     """`transformers`: the Hugging Face directory of the model; its weights are replaced by the stream's first."""
+    chat_template: str | None = None
+    """Goes before the tokenizer's own."""
     seed: int
 
     @property
@@ -70,7 +87,7 @@ class RolloutConfig:
 async def run_rollout_worker(
     config: RolloutConfig, settings: KafkaSettings, metrics: Metrics, stop: asyncio.Event
 ) -> None:
-    """Sample until `stop` is set. Raises EngineFailed, and what the stream raises (StopWorker, KafkaError)."""
+    """Sample until `stop` is set. Raises EngineFailed, EngineRefused, and what the stream raises."""
     await sample_with(make_engine(config), config, settings, metrics, stop)
 
 
@@ -110,6 +127,8 @@ async def sample_with(
                 follower.run(),
                 follow_weights(settings, follower, metrics),
             )
+    except ModelRefused as error:
+        raise EngineRefused(str(error)) from error
     except EngineError as error:
         raise EngineFailed(f"the engine failed: {error}") from error
     finally:
@@ -140,6 +159,7 @@ def make_engine(config: RolloutConfig) -> Engine:
         max_batch=chosen.max_batch,
         seed=config.seed,
         num_threads=chosen.threads or None,
+        chat_template=config.chat_template,
     )
 
 
@@ -259,6 +279,9 @@ class RolloutWorker(Hop[Generation | Cancel | Drained]):
         except PromptTooLong as error:
             log.info("group %s: %s", generation.group_id, error)
             await self._give_up(group, UnscorableReason.TOO_LONG)
+        except PromptRefused as error:
+            log.warning("prompt %s: %s", generation.prompt_id, error)
+            await self._give_up(group, UnscorableReason.POISONED, str(error))
         except VersionGone as error:
             log.warning("group %s: %s", generation.group_id, error)
             await self._give_up(group, UnscorableReason.VERSION_GONE)
@@ -307,8 +330,8 @@ class RolloutWorker(Hop[Generation | Cancel | Drained]):
         group.missing.remove(completion.sample_index)
         self._metrics.tokens_sampled.inc(sum(len(span.token_ids) for span in completion.spans))
 
-    async def _give_up(self, group: _Sampling, reason: UnscorableReason) -> None:
-        outs = [unscorable_rollout(group.generation, group.offset, index, reason) for index in group.missing]
+    async def _give_up(self, group: _Sampling, reason: UnscorableReason, detail: str = "") -> None:
+        outs = [unscorable_rollout(group.generation, group.offset, index, reason, detail) for index in group.missing]
         await self._publish(group, outs)
         group.missing.clear()
 

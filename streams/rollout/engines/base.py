@@ -20,6 +20,14 @@ class EngineError(RuntimeError):
     """The engine cannot go on; nothing it holds will finish."""
 
 
+class ModelRefused(EngineError):
+    """This model, or these weights, cannot be sampled with, whatever is tried again; the message says why."""
+
+
+class PromptRefused(ValueError):
+    """This prompt cannot be answered by this model, others can; the message says why."""
+
+
 class PromptTooLong(ValueError):
     """The prompt leaves no room for an answer in the model's context."""
 
@@ -67,7 +75,7 @@ class Engine(ABC):
 
     @abstractmethod
     async def start(self) -> None:
-        """Get ready to sample. Raises `EngineError` when the model cannot be had."""
+        """Get ready to sample. Raises `EngineError` when the model cannot be had, `ModelRefused` among them."""
 
     @abstractmethod
     async def stop(self) -> None:
@@ -85,13 +93,17 @@ class Engine(ABC):
 
     @abstractmethod
     def render(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """Token ids of `{"role", "content"}` messages under the chat template, ready for the assistant's answer."""
+        """Token ids of `{"role", "content"}` messages under the chat template, ready for the assistant's answer.
+
+        A last message of the assistant's is left open, to be continued. Raises `PromptRefused`.
+        """
 
     @abstractmethod
     def sample(self, request: SampleRequest) -> AsyncIterator[Completion]:
         """Yield one completion per sample index, in the order in which they finish.
 
-        Raises `PromptTooLong`, or `EngineError` when the engine dies. Leaving the iterator early cancels the rest.
+        Raises `PromptTooLong`, `PromptRefused`, or `EngineError` when the engine dies. Leaving the iterator early
+        cancels the rest.
         """
 
     @abstractmethod

@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
-from transformers import AttentionInterface, AutoModelForCausalLM, AutoTokenizer, DynamicCache
+from transformers import DynamicCache
 from transformers.cache_utils import Cache, DynamicLayer
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from schemas.base import PolicyVersion
-from streams.rollout.engines.base import Span
+from streams.rollout.engines.base import ModelRefused, Span
+from streams.rollout.engines.chat import Chat, ends_of_text
+from streams.rollout.engines.model import as_mask, load_model, max_context_tokens, read_weights, stored_in_float32
 
 log = logging.getLogger(__name__)
 
-_ATTENTION = "headwater_grouped"
+PARITY_TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.25}
+"""Nats, the mean over a few tokens: between decoding and the model's own forward pass (bfloat16 keeps 8 bits)."""
 _GROWTH_TOKENS = 64
 _STOP_WINDOW_TOKENS = 16
 """Stop texts are looked for in this many newest tokens: enough, for a row is looked at after every token."""
@@ -129,15 +130,26 @@ class Decoder:
     """A model, the rows that it is sampling, and the version of its weights. Belongs to one thread."""
 
     def __init__(
-        self, directory: Path, *, max_batch: int, device: str, dtype: torch.dtype, seed: int, version: PolicyVersion
+        self,
+        directory: Path,
+        *,
+        max_batch: int,
+        device: str,
+        dtype: torch.dtype,
+        seed: int,
+        version: PolicyVersion,
+        chat_template: str | None = None,
     ) -> None:
-        self.tokenizer: Any = AutoTokenizer.from_pretrained(directory)
-        AttentionInterface.register(_ATTENTION, grouped_attention)
-        self.model: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype, attn_implementation=_ATTENTION)
+        """`chat_template` goes before the tokenizer's own. Raises ModelRefused."""
+        self.chat = Chat.of(directory, chat_template)
+        self.tokenizer: Any = self.chat.tokenizer
+        self.model, self._ignored = load_model(directory, dtype)
         self.model.to(device).eval().requires_grad_(False)
         self.max_batch = max_batch
-        self.eos_ids = _eos_ids(self.model)
-        self.max_context_tokens = _max_context_tokens(self.model.config)
+        self.vocabulary = int(self.model.get_input_embeddings().weight.shape[0])
+        self.chat.check(self.vocabulary)
+        self.eos_ids = ends_of_text(self.model, self.chat, self.vocabulary)
+        self.max_context_tokens = max_context_tokens(self.model.config)
         self.version = version
         self._rounds = False
         """It has been said that this model is coarser than the weights that it is given."""
@@ -145,6 +157,8 @@ class Decoder:
         self._device = torch.device(device)
         self._cache = _RowCache(max_batch)
         self._generator = torch.Generator(device).manual_seed(seed)
+        self._check()
+        self._generator.manual_seed(seed)
 
     @torch.no_grad()
     def add(self, rows: Sequence[Decoding]) -> None:
@@ -172,7 +186,7 @@ class Decoder:
         logits = self.model(
             input_ids=newest[:, None],
             position_ids=positions[:, None],
-            attention_mask=visible[:, None, None, :],
+            attention_mask=as_mask(visible[:, None, None, :], self.model),
             past_key_values=self._cache,
             use_cache=True,
         ).logits[:, -1]
@@ -200,12 +214,12 @@ class Decoder:
     def load(self, directory: Path, version: PolicyVersion) -> None:
         """Overwrite every weight in place, compute the rows' caches again, then take on `version`.
 
-        The directory is read as a whole before the first weight changes: one that does not fit changes nothing.
+        The directory is read as a whole before the first weight changes: one that does not fit changes nothing
+        (ValueError).
         """
         targets: dict[str, Tensor] = self.model.state_dict()
-        weights = _read_weights(directory, targets)
-        rounded = {weight.dtype for name, weight in weights.items() if weight.dtype != targets[name].dtype}
-        if torch.float32 in rounded and not self._rounds:
+        weights = read_weights(directory, self.model, self._ignored)
+        if self.model.dtype != torch.float32 and stored_in_float32(directory) and not self._rounds:
             self._rounds = True
             log.warning("weights come in float32 and are sampled with in %s: small steps are lost", self.model.dtype)
         for name, weight in weights.items():
@@ -238,7 +252,7 @@ class Decoder:
         self.model.base_model(
             input_ids=torch.tensor([packed], device=self._device),
             position_ids=positions[None],
-            attention_mask=visible[None, None],
+            attention_mask=as_mask(visible[None, None], self.model),
             past_key_values=cache,
             use_cache=True,
         )
@@ -248,6 +262,44 @@ class Decoder:
             self._cache.copy_in(index, len(shared), cache, slice(start, start + len(tail)))
             start += len(tail)
 
+    @torch.no_grad()
+    def _check(self) -> None:
+        """Decode a few tokens and compare with the model's own forward pass. Raises ModelRefused where they differ.
+
+        Not every architecture takes masks, positions and a cache from outside; what ignores them is nats away.
+        """
+        name = type(self.model).__name__
+        prompt = [(number * 7 + 1) % self.vocabulary for number in range(4)]
+        rows = [
+            Decoding("", index, prompt, temperature=1.0, max_new_tokens=4 + index) for index in range(self.max_batch)
+        ][:2]
+        try:
+            self.add(rows)
+            self.step()
+            if self.rows:
+                self._fill(range(len(self.rows)))
+            while self.rows:
+                self.step()
+            differences = [self._difference(row) for row in rows]
+        except Exception as error:
+            raise ModelRefused(
+                f"{name} cannot be sampled with here: it takes no attention mask, positions and key-value cache from "
+                f"outside, as batches of answers of many lengths need ({type(error).__name__}: {error})"
+            ) from error
+        worst = max(differences)
+        if not worst <= PARITY_TOLERANCE[self.model.dtype]:
+            raise ModelRefused(
+                f"{name} cannot be sampled with here: log-probs of decoded tokens differ from the model's own by "
+                f"{worst:.3g} nats (its weights are not finite, or it ignores attention masks or positions)"
+            )
+
+    def _difference(self, row: Decoding) -> float:
+        """Mean |log-prob − the model's own|, nats."""
+        tokens = torch.tensor([row.prompt + row.token_ids], device=self._device)
+        own = self.model(input_ids=tokens, use_cache=False).logits[0, len(row.prompt) - 1 : -1].float().log_softmax(-1)
+        own = own.gather(1, tokens[0, len(row.prompt) :, None])[:, 0]
+        return float((own - torch.tensor(row.logprobs, device=self._device)).abs().mean())
+
 
 def draw(logits: Tensor, temperatures: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Draw a token a row from logits [rows, vocabulary]: ids [rows] and their float32 log-probs [rows].
@@ -256,8 +308,9 @@ def draw(logits: Tensor, temperatures: Tensor, generator: torch.Generator) -> tu
     cumulated distribution: a tenth of the time of `multinomial` on a CPU, which draws noise for every entry.
     """
     greedy = temperatures == 0
-    shifted = logits.float() / torch.where(greedy, 1.0, temperatures)[:, None]
-    shifted -= shifted.amax(dim=-1, keepdim=True)
+    logits = logits.float()
+    # the largest goes first: divided by a tiny temperature it would be infinite
+    shifted = (logits - logits.amax(dim=-1, keepdim=True)) / torch.where(greedy, 1.0, temperatures)[:, None]
     cumulated = shifted.exp().cumsum_(dim=-1)
     total = cumulated[:, -1:]
     if not torch.isfinite(total).all():
@@ -267,60 +320,3 @@ def draw(logits: Tensor, temperatures: Tensor, generator: torch.Generator) -> tu
     if greedy.any():
         token_ids = torch.where(greedy[:, None], shifted.argmax(dim=-1, keepdim=True), token_ids)
     return token_ids[:, 0], (shifted.gather(1, token_ids) - total.log())[:, 0]
-
-
-def grouped_attention(
-    module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **settings: Any
-) -> tuple[Tensor, Tensor | None]:
-    """Attention of one new token a row, where query heads share key-value heads, without copying keys for each head.
-
-    The query heads of a key-value head take the place of query tokens: all of them see the same keys. Four to six times
-    faster on a CPU than repeating keys and values. Everything else goes to transformers' own `sdpa`.
-    """
-    rows, heads, tokens, dimension = query.shape
-    if tokens != 1 or attention_mask is None or settings.get("position_bias") is not None:
-        return sdpa_attention_forward(module, query, key, value, attention_mask, **settings)
-    folded = query.view(rows, key.shape[1], heads // key.shape[1], dimension)
-    attended = torch.nn.functional.scaled_dot_product_attention(
-        folded, key, value, attn_mask=attention_mask, scale=settings.get("scaling")
-    )
-    return attended.reshape(rows, 1, heads, value.shape[3]), None
-
-
-def _eos_ids(model: Any) -> frozenset[int]:
-    """Every id that ends an answer, of the generation configuration and of the model's: either may name one or many."""
-    found: set[int] = set()
-    for config in (model.generation_config, model.config):
-        ids = getattr(config, "eos_token_id", None)
-        found.update([ids] if isinstance(ids, int) else ids or [])
-    return frozenset(found)
-
-
-def _max_context_tokens(config: Any) -> int:
-    """The context; within the sliding window where a model has one, for there all layers see alike."""
-    window = getattr(config, "sliding_window", None) if getattr(config, "use_sliding_window", True) else None
-    return min(config.max_position_embeddings, window or config.max_position_embeddings)
-
-
-def _read_weights(directory: Path, targets: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Read the safetensors of a directory and check that they are the model's: names and shapes."""
-    weights: dict[str, Tensor] = {}
-    for path in sorted(directory.glob("*.safetensors")):
-        try:
-            with safe_open(path, framework="pt") as file:
-                weights.update((name, file.get_tensor(name)) for name in file.keys())  # noqa: SIM118 (it is no mapping)
-        except (SafetensorError, OSError) as error:
-            raise ValueError(f"cannot read weights from {path}: {error}") from error
-    if not weights:
-        raise ValueError(f"no *.safetensors in {directory}")
-    if unknown := sorted(weights.keys() - targets.keys()):
-        raise ValueError(f"{directory} has weights that the model has not: {', '.join(unknown[:3])}")
-    for name, weight in weights.items():
-        if weight.shape != targets[name].shape:
-            raise ValueError(
-                f"{name} in {directory} is {tuple(weight.shape)}; the model's is {tuple(targets[name].shape)}"
-            )
-    written = {targets[name].data_ptr() for name in weights}  # tied weights are stored once
-    if missing := sorted(name for name, tensor in targets.items() if tensor.data_ptr() not in written):
-        raise ValueError(f"{directory} lacks weights of the model: {', '.join(missing[:3])}")
-    return weights

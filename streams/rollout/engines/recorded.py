@@ -14,7 +14,15 @@ from pathlib import Path
 import msgspec
 
 from schemas.base import PolicyVersion
-from streams.rollout.engines.base import Completion, Engine, EngineError, PromptTooLong, SampleRequest, Span
+from streams.rollout.engines.base import (
+    Completion,
+    Engine,
+    EngineError,
+    PromptRefused,
+    PromptTooLong,
+    SampleRequest,
+    Span,
+)
 
 _TURN_END = 0
 """The token id that ends a turn; no text holds it."""
@@ -70,7 +78,10 @@ class RecordedEngine(Engine):
         return list("\0".join(message["content"] for message in messages).encode())
 
     async def sample(self, request: SampleRequest) -> AsyncIterator[Completion]:
-        prompt = bytes(request.prompt_token_ids)
+        try:
+            prompt = bytes(request.prompt_token_ids)
+        except ValueError as error:
+            raise PromptRefused(f"a token of the prompt is no byte: {error}") from error
         if not prompt or len(prompt) >= self._max_context_tokens:
             raise PromptTooLong(f"a prompt of {len(prompt)} tokens; the context is {self._max_context_tokens}")
         answers = self._answers_to(prompt)

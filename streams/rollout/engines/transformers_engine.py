@@ -12,12 +12,21 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from schemas.base import PolicyVersion
-from streams.rollout.engines.base import Completion, Engine, EngineError, FinishReason, PromptTooLong, SampleRequest
+from streams.rollout.engines.base import (
+    Completion,
+    Engine,
+    EngineError,
+    FinishReason,
+    ModelRefused,
+    PromptRefused,
+    PromptTooLong,
+    SampleRequest,
+)
+from streams.rollout.engines.chat import Chat
 from streams.rollout.engines.decoding import Decoder, Decoding
 
 _Deliver = Callable[[Completion | EngineError], None]
@@ -37,7 +46,8 @@ class TransformersEngine(Engine):
     """Samples with a model directory on `device` ("cpu", "cuda", …) in `dtype`.
 
     `max_batch` bounds the sequences decoded at once. `num_threads` is torch's intra-op thread count (for the whole
-    process); None leaves it. `incarnation` and `version` say whose weights the directory holds.
+    process); None leaves it. `chat_template` goes before the tokenizer's own. `incarnation` and `version` say whose
+    weights the directory holds.
     """
 
     def __init__(
@@ -49,6 +59,7 @@ class TransformersEngine(Engine):
         max_batch: int,
         seed: int,
         num_threads: int | None = None,
+        chat_template: str | None = None,
         incarnation: int = 0,
         version: int = 0,
     ) -> None:
@@ -57,8 +68,9 @@ class TransformersEngine(Engine):
         self._directory, self._device, self._dtype = directory, device, dtype
         self._max_batch, self._seed, self._num_threads = max_batch, seed, num_threads
         self._version = PolicyVersion(incarnation, version)
-        self._max_context_tokens = 0
-        self._tokenizer: Any = None
+        self._chat_template = chat_template
+        self._max_context_tokens = self._vocabulary = 0
+        self._chat: Chat | None = None
         self._thread: threading.Thread | None = None
         self._changed = threading.Condition()
         # Guarded by `_changed`:
@@ -99,8 +111,9 @@ class TransformersEngine(Engine):
         return [] if self._decoder is None else list(self._decoder.rows)
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        text = self._tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=True)
-        return self._tokenizer.encode(text, add_special_tokens=False)
+        if self._chat is None:
+            raise EngineError("the engine has not been started")
+        return self._chat.render(messages)
 
     async def sample(self, request: SampleRequest) -> AsyncIterator[Completion]:
         room = self._max_context_tokens - len(request.prompt_token_ids)
@@ -108,6 +121,10 @@ class TransformersEngine(Engine):
             raise PromptTooLong(
                 f"group {request.group_id}: a prompt of {len(request.prompt_token_ids)} tokens; the model's context is "
                 f"{self._max_context_tokens}, and both prompt and answer need at least one"
+            )
+        if outside := [token for token in request.prompt_token_ids if not 0 <= token < self._vocabulary]:
+            raise PromptRefused(
+                f"token {outside[0]} of the prompt is outside the model's embedding of {self._vocabulary} rows"
             )
         loop = asyncio.get_running_loop()
         finished: asyncio.Queue[Completion | EngineError] = asyncio.Queue()
@@ -168,9 +185,13 @@ class TransformersEngine(Engine):
                 dtype=self._dtype,
                 seed=self._seed,
                 version=self._version,
+                chat_template=self._chat_template,
             )
-            self._tokenizer = decoder.tokenizer
+            self._chat, self._vocabulary = decoder.chat, decoder.vocabulary
             self._max_context_tokens = decoder.max_context_tokens
+        except ModelRefused as error:
+            ready.set_exception(error)
+            return
         except Exception as error:  # noqa: BLE001 (of many libraries; all mean the same)
             ready.set_exception(EngineError(f"cannot load a model from {self._directory}: {error}"))
             return
@@ -245,8 +266,9 @@ class TransformersEngine(Engine):
             for index in waiting.sample_indices:
                 waiting.deliver(Completion(waiting.request.group_id, index, [], "", "cancelled"))
 
-    def _end(self, row: Decoding, finish_reason: FinishReason) -> None:
-        text = self._tokenizer.decode(row.token_ids, skip_special_tokens=True)
+    def _end(self, row: Row, finish_reason: FinishReason) -> None:
+        assert self._chat is not None
+        text = self._chat.tokenizer.decode(row.token_ids, skip_special_tokens=True)
         self._deliver.pop(id(row))(Completion(row.group_id, row.sample_index, row.spans(), text, finish_reason))
 
     def _end_all(self, error: EngineError) -> None:

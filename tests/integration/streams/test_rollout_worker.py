@@ -14,7 +14,7 @@ from schemas.tokens import unpack_token_ids
 from streams.config import EngineConfig
 from streams.rollout.engines.base import Engine, EngineError
 from streams.rollout.engines.recorded import RecordedEngine
-from streams.rollout.worker import EngineFailed, RolloutConfig, run_rollout_worker, sample_with
+from streams.rollout.worker import EngineFailed, EngineRefused, RolloutConfig, run_rollout_worker, sample_with
 from tests.integration.streams.events import (
     Window,
     eventually,
@@ -239,6 +239,40 @@ async def test_an_engine_that_fails_ends_the_worker_and_nothing_is_committed(
         async with worker(kafka, tmp_path):
             await log.until(lambda log: len(found(log, "g")) == 2)
         assert {rollout.unscorable for rollout in log.of(Rollout)} == {None}
+
+
+@pytest.mark.usefixtures("alone")
+async def test_a_prompt_that_the_model_cannot_be_asked_ends_with_the_reason_and_harms_nobody(
+    kafka: KafkaSettings, tmp_path: Path
+) -> None:
+    async with worker(kafka, tmp_path), writer(kafka, "learner") as role, window(kafka, "rollouts") as log:
+        await role.send(weights(tmp_path, 1, 0))
+        await role.send_all(
+            [generation("bad", messages=(), token_ids=(1, 999_999)), generation("good", 1), generation("later", 2)]
+        )
+        await log.until(lambda log: all(len(found(log, name)) == 2 for name in ("bad", "good", "later")))
+        assert {rollout.unscorable for rollout in found(log, "bad").values()} == {
+            Unscorable(UnscorableReason.POISONED, "a token of the prompt is no byte: bytes must be in range(0, 256)")
+        }
+        assert {rollout.unscorable for name in ("good", "later") for rollout in found(log, name).values()} == {None}
+
+
+class OfAnotherModel(RecordedEngine):
+    """No weights fit."""
+
+    async def load(self, directory: Path, incarnation: int, version: int) -> None:
+        raise ValueError("x.weight is (2, 3); the model's is (4, 3)")
+
+
+@pytest.mark.usefixtures("alone")
+async def test_weights_of_another_model_end_the_worker_for_good(kafka: KafkaSettings, tmp_path: Path) -> None:
+    file = config(tmp_path).engine.recorded_answers
+    assert file is not None
+    async with writer(kafka, "learner") as role:
+        await role.send_all([weights(tmp_path, 1, 0), generation("g")])
+        with pytest.raises(EngineRefused, match=r"weights 1\.0 .*x\.weight") as told:
+            await sample_with(OfAnotherModel(file), config(tmp_path), kafka, Metrics(), asyncio.Event())
+    assert not told.value.restart_helps
 
 
 async def test_an_engine_that_cannot_start(kafka: KafkaSettings, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from learner.training.logits import logp_entropy, project
+from learner.training.logits import Head, logp_entropy, project
 from tests.rl_math import Case, assert_close, both_precisions, cases, mask, tensor
 
 
@@ -31,7 +31,7 @@ def test_chunks_change_neither_values_nor_gradients(chunk_tokens: int):
     expected_logp, expected_entropy = logp_entropy(hidden @ weight.T, token_ids, temperature)
     expected = torch.autograd.grad((expected_logp * upstream).sum(), (hidden, weight))
 
-    logp, entropy = project(hidden, weight, token_ids, temperature, chunk_tokens)
+    logp, entropy = project(hidden, Head(weight), token_ids, temperature, chunk_tokens)
     actual = torch.autograd.grad((logp * upstream).sum(), (hidden, weight))
 
     torch.testing.assert_close(logp, expected_logp)

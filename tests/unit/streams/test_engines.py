@@ -2,15 +2,24 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from streams.rollout.engines.base import Completion, EngineError, PromptTooLong, SampleRequest
+from streams.rollout.engines.base import (
+    Completion,
+    EngineError,
+    ModelRefused,
+    PromptRefused,
+    PromptTooLong,
+    SampleRequest,
+)
 from streams.rollout.engines.recorded import RecordedEngine
 from streams.rollout.engines.transformers_engine import TransformersEngine
 
@@ -238,12 +247,37 @@ async def test_prompt_longer_than_the_context_is_refused(engine: TransformersEng
     assert len(token_ids(completion)) <= 2
 
 
+@pytest.mark.parametrize("token", [-1, VOCABULARY, 2**40])
+async def test_a_prompt_outside_the_embedding_is_refused_and_nobody_notices(
+    engine: TransformersEngine, model_directory: Path, token: int
+) -> None:
+    beside = asyncio.create_task(collect(engine, request("beside", samples=4)))
+    with pytest.raises(PromptRefused, match=f"token {token} of the prompt is outside the model's embedding of 40 rows"):
+        await collect(engine, request(prompt_token_ids=[5, token, 6]))
+    for completion in await beside:
+        assert_logprobs_match(model_directory, PROMPT, completion)
+
+
+async def test_a_tiny_temperature_is_the_argmax(engine: TransformersEngine, model_directory: Path) -> None:
+    answer = token_ids((await collect(engine, request(temperature=1e-42)))[0])
+    assert answer == full_pass_logprobs(model_directory, PROMPT, answer).argmax(dim=-1).tolist()
+
+
+async def test_weights_that_are_missing_are_not_made_up(model_directory: Path, tmp_path: Path) -> None:
+    shutil.copytree(model_directory, tmp_path / "part")
+    weights = load_file(tmp_path / "part" / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, tmp_path / "part" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelRefused, match=r"lacks weights .*layers\.1\.mlp\.up_proj"):
+        await make_engine(tmp_path / "part").start()
+
+
 async def test_render_and_decode(engine: TransformersEngine) -> None:
     assert engine.render([{"role": "user", "content": "w7 w8"}]) == [7, 8, 2]
 
 
 async def test_a_model_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="cannot load a model"):
+    with pytest.raises(EngineError, match=r"no tokenizer in .*none"):
         await make_engine(tmp_path / "none").start()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas import PolicyVersion, Snapshot, WeightUpdate
-from streams.rollout.engines.base import Completion, Engine, EngineError, SampleRequest
+from streams.rollout.engines.base import Completion, Engine, EngineError, ModelRefused, SampleRequest
 from streams.rollout.follower import PolicyFollower, VersionGone
 from wire.errors import SnapshotMismatch
 
@@ -19,6 +19,8 @@ class Loads(Engine):
     def __init__(self) -> None:
         self.loads: list[PolicyVersion] = []
         self.broken = False
+        self.strange: set[PolicyVersion] = set()
+        """Versions of another model."""
 
     async def start(self) -> None: ...
 
@@ -44,6 +46,8 @@ class Loads(Engine):
         await asyncio.sleep(0)
         if self.broken:
             raise EngineError("the engine is dead")
+        if (incarnation, version) in self.strange:
+            raise ValueError("x.weight is (2, 3); the model's is (4, 3)")
         self.loads.append(PolicyVersion(incarnation, version))
 
 
@@ -227,6 +231,21 @@ async def test_an_engine_that_fails_ends_the_follower() -> None:
     bench.offer(1, 0)
     with pytest.raises(EngineError):
         await bench.follower.run()
+
+
+@pytest.mark.parametrize("good_before", [False, True])
+async def test_weights_of_another_model_end_the_follower_at_once(good_before: bool) -> None:
+    bench = Bench()
+    bench.engine.strange = {PolicyVersion(1, 1)}
+    running = asyncio.create_task(bench.follower.run())
+    if good_before:
+        bench.offer(1, 0)
+        await settle()
+    bench.offer(1, 1)
+    with pytest.raises(ModelRefused, match=r"weights 1\.1 .*x\.weight"):
+        await asyncio.wait_for(running, 5)
+    assert bench.failures == [(1, 1)]
+    assert bench.announced == ([(1, 0)] if good_before else [])
 
 
 async def enter(bench: Bench, version: PolicyVersion, until: asyncio.Event | None = None) -> None:
