@@ -270,9 +270,8 @@ class Decoder:
         """
         name = type(self.model).__name__
         prompt = [(number * 7 + 1) % self.vocabulary for number in range(4)]
-        rows = [
-            Decoding("", index, prompt, temperature=1.0, max_new_tokens=4 + index) for index in range(self.max_batch)
-        ][:2]
+        rows = [Decoding("", index, prompt, temperature=1.0, max_new_tokens=4 + index) for index in range(2)]
+        rows = rows[: self.max_batch]
         try:
             self.add(rows)
             self.step()

@@ -266,7 +266,7 @@ class TransformersEngine(Engine):
             for index in waiting.sample_indices:
                 waiting.deliver(Completion(waiting.request.group_id, index, [], "", "cancelled"))
 
-    def _end(self, row: Row, finish_reason: FinishReason) -> None:
+    def _end(self, row: Decoding, finish_reason: FinishReason) -> None:
         assert self._chat is not None
         text = self._chat.tokenizer.decode(row.token_ids, skip_special_tokens=True)
         self._deliver.pop(id(row))(Completion(row.group_id, row.sample_index, row.spans(), text, finish_reason))
