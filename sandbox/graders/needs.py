@@ -65,6 +65,8 @@ def unseen(sources: Iterable[str]) -> str | None:
             return found
         if any(isinstance(node, ast.FunctionDef) and _hands_and_looks(node) for node in ast.walk(tree)):
             return "what an answer keeps of its arguments"
+        if any(isinstance(node, ast.FunctionDef) and _compares_made(node) for node in ast.walk(tree)):
+            return "an object of the answer's that equals plain data"
     return None
 
 
@@ -81,6 +83,38 @@ def _hands_and_looks(function: ast.FunctionDef) -> bool:
         node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     )
     return any(uses[name] > 1 for name in made)
+
+
+def _compares_made(function: ast.FunctionDef) -> bool:
+    """Whether what calling a class has made is compared with a constant: only the object itself could say."""
+    made = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and _makes(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    return any(
+        any(_makes(one) or (isinstance(one, ast.Name) and one.id in made) for one in pair)
+        and any(isinstance(one, ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set) for one in pair)
+        for pair in _compared(function)
+    )
+
+
+def _makes(node: ast.expr) -> bool:
+    name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return name[:1].isupper()
+
+
+def _compared(tree: ast.AST) -> Iterator[list[ast.expr]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() | ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
+                yield [left, *node.comparators]
+            case ast.Call(func=ast.Attribute(attr="assertEqual" | "assertNotEqual"), args=[one, other, *_]):
+                yield [one, other]
+            case _:
+                pass
 
 
 def _used(tree: ast.Module) -> Iterator[str]:

@@ -52,6 +52,8 @@ class Answer:
             return {"lent": borrowed.number_of(value)}
         if isinstance(value, type) and "_lent_class" in vars(value):
             return {"lent": vars(value)["_lent_class"]}
+        if isinstance(value, type) and not issubclass(value, BaseException) and _is_builtin(value):
+            return {"kind": "builtin", "type": value.__name__}
         self.objects[id(value)] = value
         kind = _KINDS.get(type(value).__name__, "object")
         if isinstance(value, type):
@@ -78,6 +80,8 @@ class Answer:
         if number not in self.borrowed:
             bases = about.get("bases")
             made = borrowed.exception_class(number, "Lent", bases) if bases else Borrowed(number, self.call_back)
+            for name, told in zip(("__name__", "__qualname__", "__doc__"), about.get("name", ()), strict=False):
+                object.__setattr__(made, name, told)
             self.borrowed[number] = made
         return self.borrowed[number]
 
@@ -190,6 +194,10 @@ class Answer:
             "described": programs.described(error),
             "object": self.handle(error),
         }
+
+
+def _is_builtin(value: type) -> bool:
+    return vars(builtins).get(value.__name__) is value
 
 
 def _method(value: Any) -> Any:

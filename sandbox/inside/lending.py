@@ -9,7 +9,7 @@ no module, nothing by which a mock is told what to remember.
 import functools
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -75,8 +75,7 @@ def perform(value: Any, kind: str, operation: str, arguments: "list[Any]", named
         check_name(arguments[0], kind)
     elif operation == "isinstance":
         return isinstance(arguments[0], value)
-    function: Callable[..., Any] = hash if operation == "hash" else OPERATIONS[operation]
-    return function(value, *arguments, **named)
+    return OPERATIONS[operation](value, *arguments, **named)
 
 
 def check_name(name: object, kind: str) -> None:

@@ -34,6 +34,7 @@ OPERATIONS: "dict[str, Callable[..., Any]]" = {
     "int": int,
     "float": float,
     "index": operator.index,
+    "hash": hash,
     "reversed": reversed,
     "round": round,
     "abs": abs,

@@ -3,6 +3,7 @@
 import builtins
 import sys
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 from . import lending
@@ -22,6 +23,11 @@ _EXCEPTIONS = {
     name: kind
     for name, kind in vars(builtins).items()
     if isinstance(kind, type) and issubclass(kind, (Exception, SystemExit))
+}
+_TYPES = {
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and not issubclass(kind, BaseException) and name[0] != "_"
 }
 _OF_TEST_TOOLS = ("unittest", "doctest")
 _MAX_CAUSES = 3
@@ -88,6 +94,8 @@ class Remote:
         handle: Json = {"lent": number}
         if isinstance(value, type) and issubclass(value, BaseException):
             handle["bases"] = [base.__name__ for base in value.__mro__]
+        elif isinstance(value, FunctionType):
+            handle["name"] = [value.__name__, value.__qualname__, value.__doc__]
         return handle
 
     def from_handle(self, body: Any) -> Any:
@@ -95,6 +103,8 @@ class Remote:
         about, content = body
         if "lent" in about:
             return self.lent[int(about["lent"])][0]
+        if "type" in about and about["kind"] == "builtin":
+            return _TYPES[about["type"]]
         if about["kind"] == "exception":
             return self.exception_class(about["id"], about["bases"], about.get("module", ""))
         if about["kind"] == "module" and about.get("module") in sys.stdlib_module_names:

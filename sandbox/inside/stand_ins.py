@@ -86,7 +86,9 @@ class StandIn:
 
     def __hash__(self) -> int:
         content = content_of(self)
-        return hash(_number_of(self) if content is None else content)
+        if content is not None:
+            return hash(content)
+        return _exactly(_ask(self, "hash"), int) if _kind(self) == "object" else hash(_number_of(self))
 
     def __bool__(self) -> bool:
         return _truth(_ask(self, "bool"))

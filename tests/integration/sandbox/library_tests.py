@@ -1,4 +1,4 @@
-"""Thirty-odd small test files as libraries have them, each with a right answer: plain unittest or pytest passes them all."""
+"""Small test files as libraries have them, each with a right answer: plain unittest or pytest passes them all."""
 
 # ruff: noqa: E501 - a program a line
 
@@ -198,5 +198,85 @@ FILES: dict[str, tuple[str, str]] = {
         "import gc, weakref\n"
         + CASES
         + "    def test(self):\n        n = N()\n        r = weakref.ref(n)\n        del n\n        gc.collect()\n        self.assertIsNone(r())\n",
+    ),
+    "a fixture that yields": (
+        "class Q:\n    def __init__(s): s.items=[]\n    def put(s,x): s.items.append(x)\n    def __len__(s): return len(s.items)\n",
+        "import pytest\nimport solution\nfrom solution import *\n@pytest.fixture\ndef q():\n    q=Q(); q.put(1)\n    yield q\n    assert len(q)==2\ndef test_a(q):\n    q.put(2)\n    assert len(q)==2 and q.items==[1,2]\n",
+    ),
+    "a fixture with parameters": (
+        "def sq(x): return x*x\n",
+        "import pytest\nimport solution\nfrom solution import *\n@pytest.fixture(params=[1,2,3], scope='module')\ndef n(request): return request.param\ndef test_a(n): assert sq(n)==n**2\n",
+    ),
+    "approximately": (
+        "def f(): return [0.1+0.2, 1.0]\ndef g(): return {'a': 0.1+0.2}\n",
+        "import pytest\nimport solution\nfrom solution import *\ndef test_a():\n    assert f()==pytest.approx([0.3,1.0])\n    assert g()==pytest.approx({'a':0.3})\n",
+    ),
+    "subtests and clean-up": (
+        "def f(x): return x+1\n",
+        CASES
+        + "    @classmethod\n    def setUpClass(cls): cls.base=1\n    def setUp(self): self.addCleanup(lambda: None)\n    def test_a(self):\n        for i in range(3):\n            with self.subTest(i=i): self.assertEqual(f(i), i+self.base)\n",
+    ),
+    "operators": (
+        "class V:\n    def __init__(s,x,y): s.x,s.y=x,y\n    def __add__(s,o): return V(s.x+o.x,s.y+o.y)\n    def __mul__(s,k): return V(s.x*k,s.y*k)\n    __rmul__=__mul__\n    def __neg__(s): return V(-s.x,-s.y)\n    def __eq__(s,o): return isinstance(o,V) and (s.x,s.y)==(o.x,o.y)\n    def __hash__(s): return hash((s.x,s.y))\n    def __repr__(s): return f'V({s.x}, {s.y})'\n    def __abs__(s): return (s.x**2+s.y**2)**.5\n    def __iter__(s): return iter((s.x,s.y))\n    def __getitem__(s,i): return (s.x,s.y)[i]\n    def __bool__(s): return bool(s.x or s.y)\n    def __lt__(s,o): return abs(s)<abs(o)\n",
+        CASES
+        + "    def test_a(self):\n        self.assertEqual(V(1,2)+V(3,4),V(4,6))\n        self.assertEqual(2*V(1,2),V(2,4)); self.assertEqual(V(1,2)*3,V(3,6))\n        self.assertEqual(-V(1,2),V(-1,-2)); self.assertEqual(repr(V(1,2)),'V(1, 2)')\n        self.assertEqual(abs(V(3,4)),5.0); self.assertEqual(tuple(V(1,2)),(1,2)); self.assertEqual(V(1,2)[0],1)\n        self.assertFalse(V(0,0)); self.assertTrue(V(1,0)<V(2,0)); self.assertEqual(len({V(1,2),V(1,2)}),1)\n        self.assertEqual(sorted([V(3,0),V(1,0)]),[V(1,0),V(3,0)]); self.assertIn(V(1,2),[V(1,2)])\n        x,y=V(5,6); self.assertEqual((x,y),(5,6)); a=V(1,1); a+=V(1,1); self.assertEqual(a,V(2,2))\n",
+    ),
+    "decorators": (
+        "import functools\ndef twice(f):\n    @functools.wraps(f)\n    def w(*a,**k):\n        f(*a,**k); return f(*a,**k)\n    return w\ndef retry(n):\n    def deco(f):\n        @functools.wraps(f)\n        def w(*a):\n            for i in range(n):\n                try: return f(*a)\n                except ValueError:\n                    if i==n-1: raise\n        return w\n    return deco\n",
+        CASES
+        + "    def test_a(self):\n        calls=[]\n        @twice\n        def g(x): calls.append(x); return x\n        self.assertEqual(g(3),3); self.assertEqual(calls,[3,3]); self.assertEqual(g.__name__,'g')\n    def test_b(self):\n        n=0\n        @retry(3)\n        def h():\n            nonlocal n; n+=1\n            if n<3: raise ValueError('x')\n            return n\n        self.assertEqual(h(),3)\n    def test_c(self):\n        @retry(2)\n        def h(): raise ValueError('always')\n        with self.assertRaisesRegex(ValueError,'always'): h()\n",
+    ),
+    "a generator, closed and thrown into": (
+        "def g():\n    try:\n        while True:\n            try: yield 1\n            except KeyError: yield 2\n    finally: log.append('end')\nlog=[]\n",
+        CASES
+        + "    def test_a(self):\n        it=g(); self.assertEqual(next(it),1); self.assertEqual(it.throw(KeyError),2); it.close(); self.assertEqual(solution.log,['end'])\n",
+    ),
+    "dates, decimals, paths": (
+        "import datetime as d\nfrom decimal import Decimal\nfrom pathlib import Path\nfrom fractions import Fraction\nimport uuid\ndef day(): return d.date(2020,1,2)\ndef delta(): return d.timedelta(days=1)\ndef dec(): return Decimal('1.10')\ndef path(): return Path('a')/'b'\ndef fr(): return Fraction(1,2)\ndef now(x): return x+d.timedelta(hours=1)\n",
+        "import datetime\nfrom decimal import Decimal\nfrom pathlib import Path\nfrom fractions import Fraction\n"
+        + CASES
+        + "    def test_a(self):\n        self.assertEqual(day(),datetime.date(2020,1,2)); self.assertEqual(delta().days,1); self.assertEqual(dec(),Decimal('1.10')); self.assertEqual(path(),Path('a/b')); self.assertEqual(fr(),Fraction(1,2))\n        self.assertEqual(now(datetime.datetime(2020,1,1)),datetime.datetime(2020,1,1,1)); self.assertIsInstance(day(),datetime.date); self.assertLess(day(),datetime.date(2021,1,1))\n",
+    ),
+    "types of results": (
+        "def a(): return [1]\ndef b(): return {'x':(1,2)}\ndef c(): return {1,2}\ndef d(): return 'x'\ndef e(): return None\ndef s(): return bytearray(b'ab')\n",
+        "import json\n"
+        + CASES
+        + "    def test_a(self):\n        self.assertIsInstance(a(),list); self.assertIs(type(b()),dict); self.assertEqual(json.dumps(b()),'{\"x\": [1, 2]}'); self.assertIsInstance(c(),set); self.assertIsNone(e()); self.assertEqual(s(),b'ab'); self.assertIsInstance(s(),bytearray)\n",
+    ),
+    "abstract classes": (
+        "from abc import ABC, abstractmethod\nclass Shape(ABC):\n    @abstractmethod\n    def area(self): ...\nclass Sq(Shape):\n    def __init__(s,a): s.a=a\n    def area(s): return s.a**2\n",
+        CASES
+        + "    def test_a(self):\n        with self.assertRaises(TypeError): Shape()\n        self.assertEqual(Sq(2).area(),4); self.assertIsInstance(Sq(1),Shape); self.assertTrue(issubclass(Sq,Shape))\n",
+    ),
+    "errors, in pytest's forms": (
+        "class MyErr(Exception):\n    def __init__(s,m,code=1): super().__init__(m); s.code=code\ndef f(x):\n    if x<0: raise MyErr('neg', code=7)\n    if x==0: raise ZeroDivisionError('z')\n    return x\n",
+        "import pytest\nimport solution\nfrom solution import *\nimport re\ndef test_a():\n    with pytest.raises(MyErr, match=r'^neg$') as e: f(-1)\n    assert e.value.code==7 and e.type is MyErr and str(e.value)=='neg'\n    with pytest.raises((ZeroDivisionError, KeyError)): f(0)\n    pytest.raises(MyErr, f, -1)\n    assert issubclass(MyErr, Exception)\n",
+    ),
+    "callbacks": (
+        "class Bus:\n    def __init__(s): s.h={}\n    def on(s,n,f): s.h.setdefault(n,[]).append(f)\n    def emit(s,n,*a,**k): return [f(*a,**k) for f in s.h.get(n,[])]\n",
+        CASES
+        + "    def test_a(self):\n        b=Bus(); seen=[]\n        b.on('x',seen.append); b.on('x',lambda v: v*2); m=(lambda v: 3); b.on('x',m)\n        self.assertEqual(b.emit('x',5),[None,10,3]); self.assertEqual(seen,[5])\n",
+    ),
+    "annotations": (
+        "from typing import get_type_hints\ndef f(a: int, b: str='x') -> bool: return True\n",
+        "import typing, inspect\n"
+        + CASES
+        + "    def test_a(self):\n        self.assertEqual(typing.get_type_hints(f), {'a':int,'b':str,'return':bool}); self.assertEqual(f.__annotations__['a'], int); self.assertEqual(inspect.signature(f).parameters['b'].default,'x'); self.assertIn('def f', inspect.getsource(f)); self.assertEqual(f.__defaults__,('x',))\n",
+    ),
+    "iterators": (
+        "class It:\n    def __init__(s,n): s.n=n\n    def __iter__(s): s.i=0; return s\n    def __next__(s):\n        if s.i>=s.n: raise StopIteration\n        s.i+=1; return s.i\ndef chunks(xs,n):\n    for i in range(0,len(xs),n): yield xs[i:i+n]\n",
+        "import itertools\n"
+        + CASES
+        + "    def test_a(self):\n        self.assertEqual(list(It(3)),[1,2,3]); self.assertEqual(sum(It(3)),6); self.assertEqual(max(It(3)),3); self.assertEqual(list(zip(It(2),'ab')),[(1,'a'),(2,'b')]); self.assertEqual(list(itertools.islice(It(9),2)),[1,2])\n        self.assertEqual(list(chunks([1,2,3],2)),[[1,2],[3]]); self.assertEqual([*chunks('abc',1)],['a','b','c']); self.assertIn(2,It(3))\n",
+    ),
+    "an order of its own": (
+        "from dataclasses import dataclass\n@dataclass(order=True)\nclass E:\n    p:int\n    n:str=''\ndef top(es): return max(es,key=lambda e:e.p)\n",
+        CASES
+        + "    def test_a(self):\n        es=[E(1,'a'),E(3,'b')]\n        self.assertEqual(top(es).n,'b'); self.assertEqual([e.n for e in sorted(es,reverse=True)],['b','a']); self.assertEqual(top(es),E(3,'b')); self.assertIs(top(es),es[1])\n",
+    ),
+    "equal to plain data": (
+        "class Money:\n    def __init__(s,c): s.c=c\n    def __eq__(s,o): return s.c==(o.c if isinstance(o,Money) else o)\n    def __str__(s): return f'{s.c/100:.2f}'\n    def __format__(s,f): return str(s)\n",
+        CASES
+        + "    def test_a(self):\n        self.assertEqual(Money(5),5)\n        self.assertEqual(f'{Money(150)}','1.50')\n",
     ),
 }

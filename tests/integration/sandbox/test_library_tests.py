@@ -9,7 +9,7 @@ from tests.integration.sandbox.library_tests import FILES
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-NEED_ONE_PROCESS = {"context managers", "super", "pickles", "weak references"}
+NEED_ONE_PROCESS = {"context managers", "super", "pickles", "weak references", "equal to plain data"}
 """What two processes cannot show: of the files here, these alone."""
 
 
