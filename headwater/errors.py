@@ -8,6 +8,8 @@ HeadwaterError
 ├── Interrupted           a person, or the system, asked for the end
 ├── RoleFailed            a role died more often than the supervisor restarts it
 ├── BrokerEnded           the embedded broker cannot be kept running
+├── NothingTrained        a run is over, and no group of it was trained on
+├── NothingMeasured       an evaluation is over, and no answer of it has a reward
 ├── NotAnswered           the stream did not answer in time
 └── StrangerImported      a module of the same name hides one of our packages
 """
@@ -48,6 +50,14 @@ class ModelError(HeadwaterError):
 
 class BrokerEnded(HeadwaterError):
     """The log of this `up` is gone or full; the message has the command that resumes the run."""
+
+
+class NothingTrained(HeadwaterError):
+    """Every group was dropped; the message says how they ended, and what to change."""
+
+
+class NothingMeasured(HeadwaterError):
+    """Every answer was left out; the message says why."""
 
 
 class NotAnswered(HeadwaterError):

@@ -39,6 +39,8 @@ class EngineConfig(_Section):
     """CPU threads of one rollout worker; 0: as many as cores."""
     max_batch: Count = 32
     """Answers sampled side by side."""
+    chat_template: str | None = None
+    """Jinja text, or the path of a file of it: goes before the tokenizer's own."""
     recorded_answers: Path | None = None
     """`recorded`: a file of answers (for tests)."""
 

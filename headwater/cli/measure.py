@@ -169,7 +169,7 @@ def _print_figures(figures: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table(title=f"{figures['model']} · {figures['prompts']} prompts")
-    for name in ("domain", "sampling", "answers", "mean reward", "pass rate", "mean tokens", "unscorable"):
+    for name in ("domain", "sampling", "answers", "mean reward", "pass rate", "mean tokens", "unscorable", "left out"):
         table.add_column(name, justify="left" if name in ("domain", "sampling") else "right")
     for row in figures["results"]:
         table.add_row(
@@ -180,6 +180,7 @@ def _print_figures(figures: dict[str, Any]) -> None:
             _number(row["pass_rate"], ".1%"),
             _number(row["mean_tokens"], ".1f"),
             str(row["unscorable"]),
+            str(row["left_out"]),
         )
     console().print(table)
 

@@ -185,9 +185,13 @@ def _up(
 ) -> None:
     from headwater.look.display import Display
     from headwater.report.report import write_report
+    from headwater.report.trained import check_trained
     from headwater.run.up import run_up
+    from schemas.roles import RoleName
 
     shown = console()
     with directory.lock():
         run(run_up(config, directory, settings, Display(shown, directory.log("up")), elsewhere=elsewhere, notes=notes))
         write_report(directory, shown)
+        if RoleName.LEARNER not in elsewhere:
+            check_trained(directory)

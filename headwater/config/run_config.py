@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from headwater.config.dtypes import check_dtypes
 from headwater.errors import ConfigError
+from learner.algorithms.registry import GROUP_BASELINE
 from learner.config import Training
 from streams.config import EngineConfig, GradingConfig, SamplingConfig
 from tasks.config import Data
@@ -98,6 +99,15 @@ class RunConfig(Section):
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(f"two data sources are named {repeated[0]!r}; names must differ")
+        return self
+
+    @model_validator(mode="after")
+    def _groups_have_a_baseline(self) -> "RunConfig":
+        if self.sampling.group_size == 1 and self.training.algorithm in GROUP_BASELINE:
+            raise ValueError(
+                f"sampling.group_size is 1, but {self.training.algorithm} compares the answers of a group: give 2 or "
+                "more"
+            )
         return self
 
     @model_validator(mode="after")

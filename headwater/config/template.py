@@ -63,6 +63,7 @@ max_new_tokens = 96
 # dtype = "auto"                   # as the learner's
 # threads = 0
 # max_batch = 32                   # answers sampled side by side
+# chat_template = "chat.jinja"     # a file, or the Jinja text: goes before the tokenizer's own
 
 # [grading]
 # sandbox_workers = 1

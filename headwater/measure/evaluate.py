@@ -7,6 +7,7 @@ import asyncio
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -18,7 +19,7 @@ import msgspec
 from headwater.client import Client
 from headwater.config.load import build_config
 from headwater.config.run_config import RunConfig
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, NothingMeasured
 from headwater.files.export import newest_weights
 from headwater.files.run_directory import RunDirectory
 from headwater.look.status import newest_weight_update
@@ -132,7 +133,7 @@ def _config(request: EvaluateRequest, model: str) -> RunConfig:
             # nothing is trained: what a run must say, and nobody reads here
             "training": {"batch_groups": 1, "max_staleness": 0, "max_updates": 1, "learning_rate": 1e-6},
             "sampling": {
-                "group_size": request.samples,
+                "group_size": 2,
                 "max_new_tokens": request.max_new_tokens,
                 "stop": domain.stop if domain else (),
             },
@@ -191,20 +192,23 @@ async def _announce(model: Path, settings: KafkaSettings, run_id: str) -> None:
 
 
 def _answer(request: EvaluateRequest, prompts: list[Prompt], lines: list[dict[str, Any]], epoch: int) -> dict[str, Any]:
+    rows = results(lines, epoch)
+    check_measured(lines, rows)
     return {
         "model": request.model or "the stream's policy",
         "dataset": request.dataset,
         "prompts": len(prompts) // 2,
-        "results": results(lines, epoch),
+        "results": rows,
     }
 
 
 def results(lines: list[dict[str, Any]], epoch: int = 0) -> list[dict[str, Any]]:
-    """One row a domain and sampling."""
+    """One row a domain and sampling. `left_out`: groups that ended without an answer to count."""
     rows: list[dict[str, Any]] = []
     for domain in sorted({line["domain"] for line in lines}):
         for greedy in (False, True):
             found = figures(lines, domain=domain, epoch=epoch, greedy=greedy)
+            dropped = [line for line in lines if "dropped" in line and line["domain"] == domain]
             rows.append(
                 {
                     "domain": domain,
@@ -215,6 +219,23 @@ def results(lines: list[dict[str, Any]], epoch: int = 0) -> list[dict[str, Any]]
                     "pass_rate": found.pass_rate,
                     "mean_tokens": found.mean_tokens,
                     "unscorable": found.unscorable,
+                    "left_out": sum(line["prompt_id"].endswith(GREEDY) == greedy for line in dropped),
                 }
             )
     return rows
+
+
+def check_measured(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+    """Raise NothingMeasured where no answer has a reward, with the most frequent reasons."""
+    if any(row["answers"] for row in rows):
+        return
+    reasons: Counter[str] = Counter()
+    for line in lines:
+        if "dropped" in line:
+            reasons[f"{line['dropped']}: {line['detail']}"] += 1
+        else:
+            reasons.update(member["unscorable"] or "unscorable" for member in line["members"])
+    told = "; ".join(f"{count}× {reason}" for reason, count in reasons.most_common(3))
+    raise NothingMeasured(
+        f"nothing could be measured: of {len(lines)} groups none has an answer with a reward ({told})"
+    )

@@ -75,8 +75,6 @@ class RolloutConfig:
     """Its section of the run's settings, with a dtype that is chosen."""
     model_directory: Path | None
     """`transformers`: the Hugging Face directory of the model; its weights are replaced by the stream's first."""
-    chat_template: str | None = None
-    """Goes before the tokenizer's own."""
     seed: int
 
     @property
@@ -159,7 +157,7 @@ def make_engine(config: RolloutConfig) -> Engine:
         max_batch=chosen.max_batch,
         seed=config.seed,
         num_threads=chosen.threads or None,
-        chat_template=config.chat_template,
+        chat_template=chosen.chat_template,
     )
 
 

@@ -16,7 +16,7 @@ _PROBE = "headwater"
 _USER = {"role": "user", "content": _PROBE}
 _NO_TEMPLATE = (
     "the tokenizer has no chat template: messages cannot be asked, only `token_ids`. Give one as `chat_template` of "
-    "[model]"
+    "[engine]"
 )
 
 
@@ -78,12 +78,12 @@ class Chat:
         try:
             tokens = self.render([_USER])
         except PromptRefused as error:
-            raise ModelRefused(f"{error}: give another one as `chat_template` of [model]") from error
+            raise ModelRefused(f"{error}: give another one as `chat_template` of [engine]") from error
         if outside := sorted({token for token in tokens if token >= vocabulary}):
             raise ModelRefused(
                 f"the chat template writes {self.tokenizer.convert_ids_to_tokens(outside[0])!r}, token {outside[0]}, "
                 f"but the model's embedding has {vocabulary} rows: train it in first (`resize_token_embeddings`), or "
-                "give another template as `chat_template` of [model]"
+                "give another template as `chat_template` of [engine]"
             )
         try:
             self.render([{"role": "system", "content": _PROBE}, _USER])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from headwater.config.load import build_config, load_config, write_config
+from headwater.config.paths import anchored
 from headwater.config.run_config import RunConfig
 from headwater.config.template import template
 from headwater.errors import ConfigError
@@ -60,6 +61,7 @@ def test_a_map_is_written_and_read_again(tmp_path: Path) -> None:
         ("trainning.max_updates=1", "unknown setting `trainning`; did you mean `training`?"),
         ("training.max_updates=soon", "`training.max_updates`: Input should be a valid integer"),
         ("training.algorithm=grop", "`training.algorithm`: there is no algorithm 'grop', but: grpo"),
+        ("sampling.group_size=1", "sampling.group_size is 1, but grpo compares the answers of a group: give 2 or more"),
         ("training.snapshot_every_updates=3", "is above max_staleness + 1 (2)"),
         ('data=[{kind="functions", count=1, sed=2}]', "did you mean `seed`?"),
         ('data=[{kind="functions", count=1}, {kind="functions", count=1}]', "two data sources are named 'functions'"),
@@ -141,3 +143,12 @@ def test_a_file_that_is_no_toml_names_the_line(tmp_path: Path) -> None:
     path.write_text("name = \n")
     with pytest.raises(ConfigError, match="line 1"):
         load_config(path, {})
+
+
+def test_a_chat_template_goes_along_as_text(tmp_path: Path) -> None:
+    file = tmp_path / "chat.jinja"
+    file.write_text("{{ messages[0].content }}\n")
+    for given, text in ((str(file), "{{ messages[0].content }}\n"), ("{{ bos_token }}", "{{ bos_token }}")):
+        assert anchored(build_config(SETTINGS | {"engine": {"chat_template": given}})).engine.chat_template == text
+    with pytest.raises(ConfigError, match=r"engine\.chat_template is no Jinja text, and as a file .*nowhere"):
+        anchored(build_config(SETTINGS | {"engine": {"chat_template": str(tmp_path / "nowhere")}}))
