@@ -256,8 +256,9 @@ class ExactGrader(UserStruct, frozen=True, kw_only=True, tag_field="kind", tag="
     """Which match of the pattern counts."""
     compare: Literal["text", "number", "choice", "math"] = "text"
     """text: the same characters; number: the same number however written (`1,000`, `3/4`, `50%`), to `tolerance`;
-    choice: the same letter of a multiple choice (`B`, `(b)`, `B.`); math: the same by math-verify, of the last
-    `\\boxed` where there is no pattern. The sandbox judges `math`, unless the characters are the same."""
+    choice: the same letter of a multiple choice (`B`, `(b)`, `B.`); math: the same by math-verify.
+    All but text: of the last `\\boxed` where there is no pattern. The sandbox judges `math`, unless the characters are
+    the same."""
     tolerance: Tolerance | None = None
     """Absolute, or relative to the answer; None: 1e-6."""
 
