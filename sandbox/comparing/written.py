@@ -14,6 +14,8 @@ _WITHIN = re.compile(
 _FRACTION = re.compile(r"([+-]?)\\[dt]?frac\s*(?:\{\s*([+-]?)(\d+)\s*\}|(\d))\s*(?:\{\s*(\d+)\s*\}|(\d))")
 _THOUSANDS = re.compile(r"(?<=\d)(?:,|\{,\}|\\,|[\u00a0\u2009\u202f])(?=\d{3}(?!\d))")
 _SPACED = re.compile(r"[+-]?\d{1,3}(?: \d{3})+")
+# with such a command a number is a part of something, as in 2\pi or 6\sqrt{49}; a unit is none
+_FORMULA = re.compile(r"\\(?!text|math|mbox|quad|degree|boxed|left|right)[A-Za-z]")
 _LEADS_TO = re.compile(r"=|\u2248|\b(?:is|are|equals)\b")
 _NOT = re.compile(r"\b(?:not|never)\b|n't\b", re.IGNORECASE)
 
@@ -45,7 +47,8 @@ def number(text: str) -> Fraction | None:
     for part in (tail, plain):
         within = _WITHIN.findall(part)
         if within:
-            return _value(within[0].replace("$", "")) if len(within) == 1 else None
+            alone = len(within) == 1 and not _FORMULA.search(part)
+            return _value(within[0].replace("$", "")) if alone else None
     return None
 
 
