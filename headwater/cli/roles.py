@@ -54,7 +54,7 @@ def worker(
     Example: headwater worker rollout --bootstrap kafka:9092 --run my-run
     """
     role = role_called(hop, WORKERS)
-    place = _Place(run_, directory, bootstrap, prefix, metrics_host, metrics_port)
+    place = _Where(run_, directory, bootstrap, prefix, metrics_host, metrics_port)
     _run(role, name or role.name, place, tuple(allow_unenforced or ()))
 
 
@@ -73,10 +73,10 @@ def learner(
 
     Example: headwater learner --bootstrap kafka:9092 --run my-run
     """
-    _run(role_called("learner"), name, _Place(run_, directory, bootstrap, prefix, metrics_host, metrics_port))
+    _run(role_called("learner"), name, _Where(run_, directory, bootstrap, prefix, metrics_host, metrics_port))
 
 
-class _Place(NamedTuple):
+class _Where(NamedTuple):
     """Where a role runs, and what it joins."""
 
     run: str | None
@@ -87,7 +87,7 @@ class _Place(NamedTuple):
     metrics_port: int
 
 
-def _run(role: Role, name: str, place: _Place, allow_unenforced: tuple[str, ...] = ()) -> None:
+def _run(role: Role, name: str, place: _Where, allow_unenforced: tuple[str, ...] = ()) -> None:
     import asyncio
     import logging
 

@@ -192,6 +192,6 @@ def _up(
     shown = console()
     with directory.lock():
         run(run_up(config, directory, settings, Display(shown, directory.log("up")), elsewhere=elsewhere, notes=notes))
-        write_report(directory, shown)
+        summary = write_report(directory, shown)
         if RoleName.LEARNER not in elsewhere:
-            check_trained(directory)
+            check_trained(summary, directory.logs)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from headwater.config.dtypes import check_dtypes
 from headwater.errors import ConfigError
-from learner.algorithms.registry import GROUP_BASELINE
+from learner.algorithms.registry import ALGORITHMS
 from learner.config import Training
 from streams.config import EngineConfig, GradingConfig, SamplingConfig
 from tasks.config import Data
@@ -22,6 +22,8 @@ Name = Annotated[str, Field(pattern=_NAME)]
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(gt=0)]
 GIB = 1 << 30
+CREDENTIALS = re.compile("(?<=://)[^/]*@")
+"""User and password in a URL: neither may go onto the log."""
 
 
 class Section(BaseModel):
@@ -69,7 +71,7 @@ class StorageConfig(Section):
     @field_validator("url")
     @classmethod
     def _without_credentials(cls, url: str | None) -> str | None:
-        if url is not None and re.search("://[^/]*@", url):
+        if url is not None and CREDENTIALS.search(url):
             raise ValueError(
                 "this goes onto the log, so it may hold no user or password: each machine has those in its environment "
                 "(for S3: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)"
@@ -103,7 +105,7 @@ class RunConfig(Section):
 
     @model_validator(mode="after")
     def _groups_have_a_baseline(self) -> "RunConfig":
-        if self.sampling.group_size == 1 and self.training.algorithm in GROUP_BASELINE:
+        if self.sampling.group_size == 1 and ALGORITHMS[self.training.algorithm].compares_group:
             raise ValueError(
                 f"sampling.group_size is 1, but {self.training.algorithm} compares the answers of a group: give 2 or "
                 "more"

@@ -19,7 +19,7 @@ from headwater.look.scrape import Sample, scrape, total
 from headwater.look.view import AnswerView, DomainView, LearnerView, RunView, StageView
 from schemas import Event, Generation, Progress, Purpose, Reward, Rollout, WeightUpdate
 from schemas.topics import DEAD_LETTERS, PATH, PROMPTS_PREFIX, first_reader, topic_spec
-from wire.kafka.disk import read_disk
+from wire.kafka.disk import LOOK_SECONDS, read_shortage
 from wire.kafka.events import glance
 from wire.kafka.reading import EndOffsets, end_offsets
 from wire.kafka.records import Place
@@ -30,7 +30,6 @@ from wire.kafka.topics import existing_topics
 _FOLLOWED = ("generations", "rollouts", "rewards", "weights", "progress", "dead-letters")
 _RECENT_ANSWERS = 64
 _TOPICS_SECONDS = 10.0
-_DISK_SECONDS = 10.0
 _REMEMBERED = 512
 """Prompts and answers kept to show beside a reward that comes later."""
 
@@ -169,9 +168,8 @@ class Observer:
         """As the scheduler has it, and looked at as often as it does."""
         now = time.monotonic()
         if now > self._disk_until:
-            disk = await read_disk(self._settings)
-            self._disk_shortage = disk.shortage(self._config.broker.min_free_bytes) if disk else ""
-            self._disk_until = now + _DISK_SECONDS
+            self._disk_shortage = await read_shortage(self._settings, self._config.broker.min_free_bytes)
+            self._disk_until = now + LOOK_SECONDS
         return self._disk_shortage
 
     def _stage(self, topic: str, events: int, samples: list[Sample]) -> StageView:

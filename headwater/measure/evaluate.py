@@ -133,7 +133,7 @@ def _config(request: EvaluateRequest, model: str) -> RunConfig:
             # nothing is trained: what a run must say, and nobody reads here
             "training": {"batch_groups": 1, "max_staleness": 0, "max_updates": 1, "learning_rate": 1e-6},
             "sampling": {
-                "group_size": 2,
+                "group_size": 2,  # each prompt says its own
                 "max_new_tokens": request.max_new_tokens,
                 "stop": domain.stop if domain else (),
             },
@@ -206,9 +206,9 @@ def results(lines: list[dict[str, Any]], epoch: int = 0) -> list[dict[str, Any]]
     """One row a domain and sampling. `left_out`: groups that ended without an answer to count."""
     rows: list[dict[str, Any]] = []
     for domain in sorted({line["domain"] for line in lines}):
+        dropped = [line for line in lines if "dropped" in line and line["domain"] == domain]
         for greedy in (False, True):
             found = figures(lines, domain=domain, epoch=epoch, greedy=greedy)
-            dropped = [line for line in lines if "dropped" in line and line["domain"] == domain]
             rows.append(
                 {
                     "domain": domain,

@@ -78,8 +78,8 @@ def summarise(run: str, files: RunFiles) -> dict[str, Any]:
     after = figures(files.evaluations, domain=HELD_OUT, epoch=1, greedy=False)
     position = files.position or Position()
     report = check_ledger(files.ledger, _admitted(files.ledger, position))
-    ends = outcomes(files.ledger)
-    trained = ends.pop(Outcome.TRAINED, 0)
+    outcomes = _outcomes(files.ledger)
+    trained = outcomes.pop(Outcome.TRAINED, 0)
     stages = _learner_seconds(files.updates) | files.stage_seconds
     training_seconds = seconds_in(files.phases, TRAINING) or sum(sum(u["seconds"].values()) for u in files.updates)
     busy = sum(seconds for stage, seconds in stages.items() if stage in ("step", "publish", "checkpoint"))
@@ -95,7 +95,7 @@ def summarise(run: str, files: RunFiles) -> dict[str, Any]:
         "training_seconds": round(training_seconds, 1),
         "groups_admitted": report.lines + report.unaccounted,
         "groups_trained": trained,
-        "groups_dropped": dict(sorted(ends.items())),
+        "groups_dropped": dict(sorted(outcomes.items())),
         "groups_trained_twice": len(report.trained_twice),
         "groups_unaccounted": report.unaccounted,
         "duplicates_dropped": position.duplicates_dropped,
@@ -126,7 +126,7 @@ def _admitted(ledger: Iterable[Ended], position: Position) -> dict[str, range]:
     return {position.log_id: range(position.admitted)}
 
 
-def outcomes(ledger: Iterable[Ended]) -> dict[str, int]:
+def _outcomes(ledger: Iterable[Ended]) -> dict[str, int]:
     """Of the surviving lineage: a line of a lower incarnation after one of a higher is void."""
     newest = 0
     counts: dict[str, int] = {}

@@ -1,9 +1,9 @@
 """Whether a run that is over has trained on anything: with exit status 0 nobody would look."""
 
+from pathlib import Path
+from typing import Any
+
 from headwater.errors import NothingTrained
-from headwater.files.run_directory import RunDirectory
-from headwater.report.summary import outcomes
-from learner.book.ledger import read_ledger
 from schemas import Outcome
 
 _WHAT_TO_DO = {
@@ -19,16 +19,16 @@ _WHAT_TO_DO = {
 }
 
 
-def check_trained(directory: RunDirectory) -> None:
-    """Raise NothingTrained, with how the groups ended and what to do about the most frequent way."""
-    ended = outcomes(read_ledger(directory.ledger)) if directory.ledger.exists() else {}
-    if ended.get(Outcome.TRAINED):
+def check_trained(summary: dict[str, Any], logs: Path) -> None:
+    """Raise NothingTrained, with how the groups of a run's summary ended and what to do about the most frequent way."""
+    if summary["groups_trained"]:
         return
+    ended: dict[str, int] = summary["groups_dropped"]
     if not ended:
-        raise NothingTrained(f"nothing was trained on: no prompt was admitted; the logs are in {directory.logs}")
+        raise NothingTrained(f"nothing was trained on: no prompt was admitted; the logs are in {logs}")
     most = max(ended, key=lambda outcome: ended[outcome])
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(ended.items()))
-    advice = _WHAT_TO_DO.get(Outcome(most), f"the logs are in {directory.logs}")
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in ended.items())
+    advice = _WHAT_TO_DO.get(Outcome(most), f"the logs are in {logs}")
     raise NothingTrained(
         f"nothing was trained on: all {sum(ended.values())} groups ended otherwise ({counts}). {advice}"
     )

@@ -1,13 +1,12 @@
 """How a role gets to know its run: `up` puts it on the log (`runs`); whoever has the broker and the name reads it."""
 
 import asyncio
-import re
 import time
 from pathlib import Path
 from typing import Any
 
 from headwater.config.load import build_config, load_config
-from headwater.config.run_config import RunConfig
+from headwater.config.run_config import CREDENTIALS, RunConfig
 from headwater.errors import ConfigError, HeadwaterError
 from headwater.files.positions import storage_uri
 from headwater.files.run_directory import RunDirectory
@@ -22,8 +21,6 @@ from wire.kafka.settings import KafkaSettings
 from wire.storage import Storage
 from wire.weights.snapshots import describe, fetch
 
-_CREDENTIALS = re.compile("(?<=://)[^/@]*@")
-"""User and password in a URL."""
 _KEPT_MODELS = 2
 
 
@@ -91,7 +88,7 @@ def public_settings(config: RunConfig) -> dict[str, Any]:
     """As they go onto the log: no credentials."""
     values = config.model_dump(mode="json", exclude_none=True)
     for source in values["data"]:
-        path: str = _CREDENTIALS.sub("", source.get("path", ""))
+        path: str = CREDENTIALS.sub("", source.get("path", ""))
         if path:  # of a web page the query may be a signature; elsewhere `?` is a glob's
             source["path"] = path.partition("?")[0] if path.startswith(("http://", "https://")) else path
     return values

@@ -32,7 +32,8 @@ from schemas import Progress, Prompt
 from schemas.roles import RoleName
 from schemas.topics import PROGRESS
 from wire.kafka.events import readable
-from wire.kafka.reading import Place, end_offsets, read_topics
+from wire.kafka.reading import end_offsets, read_topics
+from wire.kafka.records import Place
 from wire.kafka.settings import KafkaSettings
 from wire.together import beside
 

@@ -79,8 +79,10 @@ class Stored:
     def newest_ledger(self) -> list[Ended]:
         """The ledger as it was when the newest checkpoint was saved. Raises LedgerDamaged."""
         name = self.newest_checkpoint()
+        if name is None:
+            return []
         stored = self._checkpoints.below(str(name))
-        return ledger_lines(stored.read(LEDGER), f"{stored.uri}/{LEDGER}") if name and stored.has(LEDGER) else []
+        return ledger_lines(stored.read(LEDGER), f"{stored.uri}/{LEDGER}") if stored.has(LEDGER) else []
 
     def fetch_checkpoint(self) -> Path | None:
         """The newest one, in this machine's run directory, with ledger and metrics of then; None: there is none yet."""
@@ -103,8 +105,9 @@ class Stored:
                 (checkpoint / name).write_bytes(source.read_bytes().rpartition(b"\n")[0] + b"\n")
         self.check_newest(incarnation)
         self._checkpoints.below(checkpoint.name).put(checkpoint, last=POSITION)
-        whole = [name for name in self._named() if self._checkpoints.below(str(name)).has(POSITION)]
-        for name in self._named():
+        named = self._named()
+        whole = [name for name in named if self._checkpoints.below(str(name)).has(POSITION)]
+        for name in named:
             if name in whole[:-keep] or name not in whole:
                 self._checkpoints.below(str(name)).remove(first=POSITION)
 

@@ -37,7 +37,8 @@ class Trainer:
         self._abandon = threading.Event()
         self._engine: DeepSpeedEngine | None = None
         self._probe: Probe | None = None
-        self._algorithm: Algorithm = pkgutil.resolve_name(ALGORITHMS[config.training.algorithm]).of(config.training)
+        algorithm: type[Algorithm] = pkgutil.resolve_name(ALGORITHMS[config.training.algorithm].path)
+        self._algorithm = algorithm.of(config.training)
         self._pace = Pace(config.training.micro_batch_tokens)
 
     async def __aenter__(self) -> Self:

@@ -26,7 +26,7 @@ _AWAITED = {
     "aenter": lambda manager: type(manager).__aenter__(manager),
     "aexit": lambda manager: type(manager).__aexit__(manager, None, None, None),
 }
-_KINDS = {"function": "function", "method": "method", "generator": "generator", "coroutine": "coroutine"}
+_KINDS = ("function", "method", "generator", "coroutine")
 _ABOUT = frozenset(("copy", "dataclasses", "inspect", "typing", "asyncio", "pickle"))
 """Modules whose functions a test may have applied here, to an object that is here (`introspection.py`)."""
 _MUTABLE = (list, dict, set)
@@ -55,7 +55,7 @@ class Answer:
         if isinstance(value, type) and not issubclass(value, BaseException) and _is_builtin(value):
             return {"kind": "builtin", "type": value.__name__}
         self.objects[id(value)] = value
-        kind = _KINDS.get(type(value).__name__, "object")
+        kind = type(value).__name__ if type(value).__name__ in _KINDS else "object"
         if isinstance(value, type):
             kind = "exception" if issubclass(value, BaseException) else "class"
         about: Json = {"id": id(value), "kind": kind, "type": type(value).__name__}
@@ -252,9 +252,7 @@ def run_answer(descriptors: "list[int]", process: Json) -> None:
         link.send({"syntax": programs.syntax_message(error)})
         programs.leave()
     link.send({"compiled": True})
-    programs.write_source(source)
-    sys.argv[:] = ["solution.py"]
-    programs.add_site_builtins()
+    programs.be_script(source)
     answer = Answer(link)
     answer.mirrored.install(logs=process["logs"])
     os.umask(0)  # the test takes away what stands in its folders

@@ -36,9 +36,7 @@ def run_call(descriptors: "list[int]", process: Json) -> None:
     source, payload = programs.read_all(descriptors[0]), programs.read_all(descriptors[1])
     claims = programs.ResultPipe(descriptors[2], process["nonce"])
     code = programs.compiled(source, claims)
-    programs.write_source(source)
-    sys.argv[:] = ["solution.py"]
-    programs.add_site_builtins()
+    programs.be_script(source)
     sys.set_int_max_str_digits(0)
     arguments = json.loads(payload, object_pairs_hook=_whole_keys if process["int_keys"] else None)
     sys.set_int_max_str_digits(process["int_digits"])

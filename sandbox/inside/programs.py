@@ -13,6 +13,7 @@ import os
 import sys
 import tokenize
 import traceback
+from collections.abc import Sequence
 from importlib import import_module
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, NoReturn
@@ -81,11 +82,13 @@ def compiled(source: bytes, claims: ResultPipe) -> CodeType:
     return code
 
 
-def write_source(source: bytes) -> None:
-    """Put the answer where `__file__`, `inspect` and tracebacks look for it."""
+def be_script(source: bytes, arguments: "Sequence[str]" = ()) -> None:
+    """Let the answer find what a script does: itself at `__file__`, for tracebacks too, `sys.argv`, `exit`, `help`."""
     with open(SOLUTION, "wb") as file:
         file.write(source)
     sys.path.insert(0, WORK)
+    sys.argv[:] = ["solution.py", *arguments]
+    add_site_builtins()
 
 
 def add_site_builtins() -> None:
@@ -102,12 +105,10 @@ def run_main(descriptors: "list[int]", process: Json) -> None:
     claims = ResultPipe(descriptors[1], process["nonce"])
     code = compiled(source, claims)
     claims.close()
-    write_source(source)
+    be_script(source, process["argv"])
     module = ModuleType("__main__")
     module.__dict__.update(__file__=SOLUTION, __builtins__=__builtins__)
     sys.modules["__main__"] = module
-    sys.argv[:] = ["solution.py", *process["argv"]]
-    add_site_builtins()
     sys.set_int_max_str_digits(process["int_digits"])
     space = module.__dict__
     del source, claims, process, descriptors, module

@@ -9,7 +9,6 @@ sum, and each by its name.
 import asyncio
 import inspect
 import json
-import sys
 from typing import Any
 
 from . import calls, programs, values
@@ -23,9 +22,7 @@ def run_reward(descriptors: "list[int]", process: Json) -> None:
     source, payload = programs.read_all(descriptors[0]), programs.read_all(descriptors[1])
     claims = programs.ResultPipe(descriptors[2], process["nonce"])
     code = programs.compiled(source, claims)
-    programs.write_source(source)
-    sys.argv[:] = ["solution.py"]
-    programs.add_site_builtins()
+    programs.be_script(source)
     completion, task = json.loads(payload)
     encoder = calls.ValueEncoder(process["result_bytes"])
     try:

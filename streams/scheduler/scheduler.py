@@ -28,7 +28,7 @@ from wire.hop.inflight import Journal
 from wire.hop.processor import Processor
 from wire.kafka.clients import partition_of
 from wire.kafka.committed_offsets import CommittedOffsets
-from wire.kafka.disk import read_disk
+from wire.kafka.disk import LOOK_SECONDS, read_shortage
 from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
 from wire.kafka.records import Outgoing, Record
@@ -47,8 +47,6 @@ DISCOVERY_SECONDS = 2.0
 """How soon a new domain is found."""
 IDLE_SECONDS = 0.5
 """At the latest so often it decides again, although nothing came: deadlines pass by themselves."""
-DISK_SECONDS = 10.0
-"""How often the brokers are asked how full they are."""
 ROLLOUTS_END_SECONDS = 2.0
 """A generation may carry an end offset of `rollouts` this old: a takeover then scans a little more."""
 
@@ -203,13 +201,12 @@ class Scheduler:
 
     async def _watch_disk(self) -> None:
         while True:
-            await asyncio.sleep(DISK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)
             await self._look_at_disk()
 
     async def _look_at_disk(self) -> None:
         """Before a broker's disk is full and it dies, nothing new is begun; retention makes room."""
-        disk = await read_disk(self._settings)
-        shortage = disk.shortage(self._min_free_bytes) if disk else ""
+        shortage = await read_shortage(self._settings, self._min_free_bytes)
         if bool(shortage) != self._admission.disk_full:
             log.warning(shortage or "there is room on the broker's disk again: admission goes on")
             self._admission.disk_full = bool(shortage)

@@ -26,10 +26,8 @@ def text_rows(stream: IO[bytes]) -> Iterator[Row | Unreadable]:
     if first is None:
         return
     number, line = first
-    if _is_json(line) and not line.lstrip().startswith(b"["):
-        yield from _checked(itertools.chain([first], lines))
-        return
-    if not line.lstrip().startswith((b"[", b"{")):
+    begins = line.lstrip()[:1]
+    if begins not in (b"[", b"{") or (begins == b"{" and _fault(line) is None):
         yield from _checked(itertools.chain([first], lines))
         return
     rest = list(lines)
@@ -37,8 +35,10 @@ def text_rows(stream: IO[bytes]) -> Iterator[Row | Unreadable]:
     rows = _elements(whole)
     if rows is not None:
         yield from (Row(place, bytes(row)) for place, row in enumerate(rows, start=1))
-    elif line.lstrip().startswith(b"[") and not _is_json(line):
-        yield Unreadable(number, f"a JSON array that cannot be read: {_why(whole)}; JSONL is read line by line")
+    elif begins == b"[" and _fault(line) is not None:
+        yield Unreadable(
+            number, f"a JSON array that cannot be read: {_fault(whole) or 'it is none'}; JSONL is read line by line"
+        )
     else:
         yield from _checked([first, *rest])
 
@@ -85,20 +85,13 @@ def _encoding(head: bytes) -> str | None:
     return "utf-32-le" if head[1:] == bytes(3) else "utf-16-le"
 
 
-def _is_json(text: bytes) -> bool:
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except msgspec.DecodeError:
-        return False
-    return True
-
-
-def _why(text: bytes) -> str:
+def _fault(text: bytes) -> str | None:
+    """Why it is no JSON; None: it is."""
     try:
         msgspec.json.decode(text, type=msgspec.Raw)
     except msgspec.DecodeError as error:
         return str(error)
-    return "it is none"
+    return None
 
 
 def _elements(text: bytes) -> list[msgspec.Raw] | None:
@@ -107,6 +100,6 @@ def _elements(text: bytes) -> list[msgspec.Raw] | None:
         text.decode()
         return msgspec.json.decode(text, type=list[msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
-        if text.lstrip().startswith(b"{") and _is_json(text):
+        if text.lstrip().startswith(b"{") and _fault(text) is None:
             return [msgspec.Raw(text)]
         return None

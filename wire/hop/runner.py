@@ -33,7 +33,6 @@ from wire.metrics import Metrics
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.5
-"""Logical topic and partition number."""
 
 
 class Lease:

@@ -1,8 +1,8 @@
 """Every Kafka client is made here: security, limits and guarantees in one place."""
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Protocol
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -102,6 +102,18 @@ def make_consumer(
 def make_admin(settings: KafkaSettings) -> AIOKafkaAdminClient:
     """A client that declares and describes topics."""
     return AIOKafkaAdminClient(**_common(settings, "headwater-admin"))
+
+
+@asynccontextmanager
+async def administrator(settings: KafkaSettings) -> AsyncGenerator[AIOKafkaAdminClient]:
+    """One that is connected, for a few questions. Raises BrokerUnreachable."""
+    admin = make_admin(settings)
+    await connect(admin, settings)
+    try:
+        with broker_errors(settings):
+            yield admin
+    finally:
+        await admin.close()
 
 
 async def connect(client: Client, settings: KafkaSettings) -> None:

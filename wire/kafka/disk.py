@@ -21,12 +21,14 @@ from aiokafka.protocol.types import (
     TaggedFields,
 )
 
-from wire.kafka.clients import broker_errors, connect, make_admin
+from wire.kafka.clients import administrator
 from wire.kafka.settings import KafkaSettings
 from wire.kafka.topics import BULKY
 
 MIN_FREE_BYTES = 1 << 30
 """By default nothing is admitted with less left than this."""
+LOOK_SECONDS = 10.0
+"""How often those who must know of a shortage ask."""
 GIB = 1 << 30
 _TAGS = ("tags", TaggedFields)
 
@@ -106,18 +108,20 @@ class _DescribeLogDirs(Request[_Question]):
 
 async def read_disk(settings: KafkaSettings) -> Disk | None:
     """None where a broker does not tell: too old, or its administrator does not allow it. Raises BrokerUnreachable."""
-    admin = make_admin(settings)
-    await connect(admin, settings)
     try:
-        with broker_errors(settings):
+        async with administrator(settings) as admin:
             answers = await _ask(admin)
     except IncompatibleBrokerVersion:
         return None
-    finally:
-        await admin.close()
     if not all(answer["results"] for answer in answers):
         return None
     return min((_disk(settings, answer) for answer in answers), key=lambda disk: disk.free_bytes)
+
+
+async def read_shortage(settings: KafkaSettings, min_free_bytes: int) -> str:
+    """Why nothing may be admitted; empty: there is room, or brokers do not tell. Raises BrokerUnreachable."""
+    disk = await read_disk(settings)
+    return disk.shortage(min_free_bytes) if disk else ""
 
 
 async def read_bound(settings: KafkaSettings) -> int | None:
@@ -125,22 +129,15 @@ async def read_bound(settings: KafkaSettings) -> int | None:
 
     Raises BrokerUnreachable.
     """
-    admin = make_admin(settings)
-    await connect(admin, settings)
-    try:
-        with broker_errors(settings):
-            partitions = {
-                topic["topic"]: len(topic["partitions"])
-                for topic in await admin.describe_topics()
-                if topic["topic"].startswith(tuple(map(settings.name, BULKY)))
-            }
-            if not partitions:
-                return None
-            answers = await admin.describe_configs(
-                [ConfigResource(ConfigResourceType.TOPIC, name) for name in partitions]
-            )
-    finally:
-        await admin.close()
+    async with administrator(settings) as admin:
+        partitions = {
+            topic["topic"]: len(topic["partitions"])
+            for topic in await admin.describe_topics()
+            if topic["topic"].startswith(tuple(map(settings.name, BULKY)))
+        }
+        if not partitions:
+            return None
+        answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name) for name in partitions])
     kept = {
         resource["resource_name"]: int(entry["config_value"])
         for answer in answers

@@ -11,7 +11,7 @@ from aiokafka.errors import OffsetOutOfRangeError
 
 from schemas.topics import topic_spec
 from wire.errors import BrokerUnreachable, StoredOffsetOutOfRange
-from wire.kafka.clients import REQUEST_TIMEOUT_SECONDS, broker_errors, connect, make_admin
+from wire.kafka.clients import REQUEST_TIMEOUT_SECONDS, administrator, broker_errors
 from wire.kafka.offsets import end_offsets, probe
 from wire.kafka.records import Record, record_of
 from wire.kafka.settings import KafkaSettings
@@ -63,13 +63,9 @@ class LogReader:
 
     async def partitions(self, topic: str) -> int:
         """How many partitions an existing topic has."""
-        admin = make_admin(self._settings)
-        await connect(admin, self._settings)
-        try:
+        async with administrator(self._settings) as admin:
             described = await admin.describe_topics([self._settings.name(topic)])
             return len(described[0]["partitions"])
-        finally:
-            await admin.close()
 
     async def read(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Record]:
         """The records at these offsets, in the order asked for.

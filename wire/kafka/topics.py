@@ -22,7 +22,7 @@ from schemas.topics import (
     prompts_topic,
 )
 from wire.errors import LogUnidentified, TopicRefused
-from wire.kafka.clients import OVERHEAD_BYTES, broker_errors, connect, make_admin
+from wire.kafka.clients import OVERHEAD_BYTES, administrator
 from wire.kafka.events import event_of
 from wire.kafka.log_reader import LogReader
 from wire.kafka.publisher import Publisher
@@ -80,13 +80,8 @@ async def read_log_id(settings: KafkaSettings) -> str:
 
 async def existing_topics(settings: KafkaSettings) -> dict[str, int]:
     """Logical name → partitions, of every topic that carries our prefix."""
-    admin = make_admin(settings)
-    await connect(admin, settings)
-    try:
-        with broker_errors(settings):
-            return await _existing(admin, settings)
-    finally:
-        await admin.close()
+    async with administrator(settings) as admin:
+        return await _existing(admin, settings)
 
 
 def topic_limits(spec: TopicSpec[Event], replication: int) -> dict[str, str]:
@@ -104,16 +99,11 @@ def topic_limits(spec: TopicSpec[Event], replication: int) -> dict[str, str]:
 
 async def _declare(settings: KafkaSettings, specs: list[TopicSpec[Event]], partitions: int, replication: int) -> None:
     wanted = {spec.name: partitions if spec.grouped else spec.partitions for spec in specs}
-    admin = make_admin(settings)
-    await connect(admin, settings)
-    try:
-        with broker_errors(settings):
-            existing = await _existing(admin, settings)
-            await _create(admin, settings, [spec for spec in specs if spec.name not in existing], wanted, replication)
-            found = [spec for spec in specs if spec.name in existing]
-            await _verify(admin, settings, found, wanted, existing)
-    finally:
-        await admin.close()
+    async with administrator(settings) as admin:
+        existing = await _existing(admin, settings)
+        await _create(admin, settings, [spec for spec in specs if spec.name not in existing], wanted, replication)
+        found = [spec for spec in specs if spec.name in existing]
+        await _verify(admin, settings, found, wanted, existing)
 
 
 async def _create(

@@ -41,6 +41,7 @@ def test_another_machine_has_the_same_settings() -> None:
     ("path", "told"),
     [
         ("https://me:secret@host/p.jsonl", "https://host/p.jsonl"),
+        ("https://me:half@secret@host/p.jsonl", "https://host/p.jsonl"),
         ("https://host/p.jsonl?X-Amz-Signature=secret", "https://host/p.jsonl"),
         ("https://me:secret@host/p.jsonl?token=secret", "https://host/p.jsonl"),
         ("s3://bucket/part-?.jsonl", "s3://bucket/part-?.jsonl"),

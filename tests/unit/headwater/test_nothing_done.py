@@ -9,50 +9,40 @@ import pytest
 from headwater.errors import NothingMeasured, NothingTrained
 from headwater.files.run_directory import RunDirectory
 from headwater.measure.evaluate import check_measured, results
+from headwater.report.report import read_run
+from headwater.report.summary import summarise
 from headwater.report.trained import check_trained
-from learner.book.feed import Ended
 from schemas import Outcome
+from tests.ledger_lines import ended
 
 
-def run_with(path: Path, outcomes: list[tuple[Outcome, int]]) -> RunDirectory:
-    """A run whose groups ended so, each in the learner's life of that number."""
+def check_run(path: Path, outcomes: list[tuple[Outcome, int]]) -> None:
+    """Check a run whose groups ended so, each in the learner's life of that number."""
     directory = RunDirectory(path)
     directory.create()
-    lines = [
-        Ended(
-            log_id="log",
-            admission_number=number,
-            group_id=f"g{number}",
-            domain="a",
-            incarnation=incarnation,
-            version=0,
-            outcome=outcome,
-        )
-        for number, (outcome, incarnation) in enumerate(outcomes)
-    ]
+    lines = [ended(number, outcome, incarnation=incarnation) for number, (outcome, incarnation) in enumerate(outcomes)]
     directory.ledger.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
-    return directory
+    check_trained(summarise("run", read_run(directory)), directory.logs)
 
 
 def test_one_trained_group_is_enough(tmp_path: Path):
-    check_trained(run_with(tmp_path, [(Outcome.ZERO_SPREAD, 1), (Outcome.TRAINED, 1), (Outcome.ZERO_SPREAD, 2)]))
+    check_run(tmp_path, [(Outcome.ZERO_SPREAD, 1), (Outcome.TRAINED, 1), (Outcome.ZERO_SPREAD, 2)])
 
 
 def test_every_group_without_spread(tmp_path: Path):
-    directory = run_with(tmp_path, [(Outcome.ZERO_SPREAD, 1)] * 3 + [(Outcome.RUN_ENDED, 1)])
     with pytest.raises(NothingTrained, match=r"all 4 groups .*\(1 run_ended, 3 zero_spread\)\. .*the same reward"):
-        check_trained(directory)
+        check_run(tmp_path, [(Outcome.ZERO_SPREAD, 1)] * 3 + [(Outcome.RUN_ENDED, 1)])
 
 
 def test_no_group_at_all(tmp_path: Path):
     with pytest.raises(NothingTrained, match="no prompt was admitted"):
-        check_trained(run_with(tmp_path, []))
+        check_run(tmp_path, [])
 
 
 def test_every_reason_that_can_be_the_most_frequent_says_what_to_do(tmp_path: Path):
     for outcome in set(Outcome) - {Outcome.TRAINED}:
         with pytest.raises(NothingTrained, match=rf"\(1 {outcome}\)\. \w"):
-            check_trained(run_with(tmp_path / outcome, [(outcome, 1)]))
+            check_run(tmp_path / outcome, [(outcome, 1)])
 
 
 def dropped(prompt: str, detail: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,10 @@ from headwater.measure.recorder import evaluation_line
 from headwater.report.report import answer_pairs, read_run, write_report
 from headwater.report.summary import figures, summarise
 from headwater.run.demo import demo_config
-from learner.book.feed import Ended
 from learner.book.position import NumberSet, Position
 from schemas import DropReason, GroupDropped, Member, PolicyVersion, TokenSpan, Trajectory
 from schemas.tokens import pack_token_ids
+from tests import ledger_lines
 
 KEYS = {
     "held_out_reward_before", "held_out_reward_after", "held_out_pass_rate_before", "held_out_pass_rate_after",
@@ -31,6 +32,8 @@ KEYS = {
     "groups_unaccounted", "duplicates_dropped", "max_staleness", "stage_seconds", "learner_idle_share",
     "publish_kl_max", "mismatch_kl_by_cause", "warnings",
 }  # fmt: skip
+
+ended = partial(ledger_lines.ended, log_id="log")
 
 
 def update(version: int, incarnation: int = 1, reward: float = 0.0) -> dict[str, Any]:
@@ -50,18 +53,6 @@ def update(version: int, incarnation: int = 1, reward: float = 0.0) -> dict[str,
         "staleness_mean": 0.5,
         "seconds": {"wait": 2.0, "step": 6.0, "publish": 1.0, "checkpoint": 1.0},
     }
-
-
-def ended(number: int, outcome: str = "trained", incarnation: int = 1) -> Ended:
-    return Ended(
-        log_id="log",
-        admission_number=number,
-        group_id=f"g{number}",
-        domain="functions",
-        incarnation=incarnation,
-        version=1,
-        outcome=outcome,
-    )
 
 
 def evaluation(number: int, epoch: int, rewards: list[float | None], temperature: float = 1.0) -> dict[str, Any]:

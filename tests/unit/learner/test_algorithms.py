@@ -36,7 +36,7 @@ class Reinforce(Algorithm):
 
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
 def test_each_name_is_an_algorithm(name: str):
-    assert isinstance(pkgutil.resolve_name(ALGORITHMS[name]).of(TRAINING), Algorithm)
+    assert isinstance(pkgutil.resolve_name(ALGORITHMS[name].path).of(TRAINING), Algorithm)
 
 
 def test_grpo_takes_its_bounds_from_the_section():

@@ -7,18 +7,7 @@ from learner.book.feed import Ended
 from learner.book.incarnation import take_incarnation
 from learner.book.ledger import LEDGER, ROLLED_BACK, Ledger, check_ledger, read_ledger, roll_back
 from learner.errors import LedgerDamaged, Superseded
-
-
-def ended(number: int, *, incarnation: int = 1, outcome: str = "trained", log_id: str = "a") -> Ended:
-    return Ended(
-        log_id=log_id,
-        admission_number=number,
-        group_id=f"{log_id}-{number}",
-        domain="sums",
-        incarnation=incarnation,
-        version=1,
-        outcome=outcome,
-    )
+from tests.ledger_lines import ended
 
 
 def test_lines_are_read_back_as_written(tmp_path: Path):
